@@ -1,0 +1,105 @@
+# make demo, make test, make check. Each creates .venv first, once, with nothing but a Python 3.11 or newer.
+# Written for GNU make 3.81, the one that macOS has.
+
+# The Python to build .venv with. Empty: the first of CANDIDATES that will do.
+PYTHON ?=
+CANDIDATES = python3.13 python3.12 python3.11 python3
+
+VENV = .venv
+BIN = $(VENV)/bin
+INSTALLED = $(VENV)/installed
+# What to add to a pytest call, for example: make test PYTEST='-k sleep -x'
+PYTEST =
+
+SHELL = /bin/sh
+MAKEFLAGS += --no-print-directory
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+# Prints the interpreter itself, even when the one that runs belongs to a virtual environment (.venv may be active, and
+# is about to be replaced). Fails below 3.11. A file on PATH proves nothing: a pyenv shim exists and yet fails.
+PROBE = import sys; sys.version_info >= (3, 11) or sys.exit(1); print(getattr(sys, "_base_executable", sys.executable))
+
+# .venv is built again when pyproject.toml is newer, when its Python no longer runs, and when PYTHON= names another one.
+VENV_PYTHON := $(shell $(BIN)/python -c '$(PROBE)' 2>/dev/null </dev/null)
+ifeq ($(VENV_PYTHON),)
+STALE = stale
+else
+ifneq ($(PYTHON),)
+ifneq ($(shell '$(PYTHON)' -c '$(PROBE)' 2>/dev/null </dev/null),$(VENV_PYTHON))
+STALE = stale
+endif
+endif
+endif
+
+.PHONY: help demo test check lint clean stale
+
+help:
+	@echo "make demo    a small shop runs 200 orders through a workflow (SQLite, no server)"
+	@echo "make test    the tests (SQLite, no server)"
+	@echo "make check   everything a change must pass: format, lint, types, layers, migrations, tests with coverage"
+	@echo "make lint    that, without the tests"
+	@echo "make clean   removes .venv, caches, builds and the databases of the demo"
+	@echo
+	@echo "PYTHON=/path/to/python3 chooses the Python for .venv. PYTEST='-k sleep -x' is passed to pytest."
+
+demo: $(INSTALLED)
+	@$(BIN)/python manage.py demo
+
+test: $(INSTALLED)
+	@$(BIN)/python -m pytest -q $(PYTEST)
+
+check: lint
+	@echo "== tests, with branch coverage"
+	@$(BIN)/python -m pytest -q --cov --cov-branch $(PYTEST)
+
+lint: $(INSTALLED)
+	@echo "== format"
+	@$(BIN)/ruff format --check --quiet .
+	@echo "== rules"
+	@$(BIN)/ruff check --quiet .
+	@echo "== types"
+	@$(BIN)/mypy --no-error-summary
+	@echo "== layers"
+	@$(BIN)/lint-imports --no-logo
+	@echo "== migrations"
+	@$(BIN)/python manage.py makemigrations --check --dry-run
+	@DJANGO_SETTINGS_MODULE=tests.settings_other_auto_field $(BIN)/python -m django makemigrations --check --dry-run
+
+clean:
+	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* *.sqlite3 *.sqlite3-* example_project/*.sqlite3*
+	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+stale:
+
+$(INSTALLED): pyproject.toml $(STALE)
+	@found=; unable=; \
+	for candidate in $(if $(PYTHON),'$(PYTHON)',$(CANDIDATES)); do \
+	  python=$$("$$candidate" -c '$(PROBE)' 2>/dev/null </dev/null) || continue; \
+	  test -n "$$python" || continue; \
+	  if "$$python" -c 'import ensurepip, venv' 2>/dev/null </dev/null; then found=$$python; break; fi; \
+	  test -n "$$unable" || unable=$$python; \
+	done; \
+	if test -z "$$found" && test -n "$$unable"; then \
+	  version=$$("$$unable" -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+	  echo "Python $$version ($$unable) cannot create a virtual environment: its venv or ensurepip module is missing." >&2; \
+	  echo "On Debian and Ubuntu: sudo apt install python$$version-venv" >&2; \
+	  echo "Or name another Python that has both: make PYTHON=/path/to/python3 $(MAKECMDGOALS)" >&2; \
+	  exit 1; \
+	fi; \
+	if test -z "$$found" && test -n '$(PYTHON)'; then \
+	  echo "PYTHON=$(PYTHON) does not run, or is older than 3.11." >&2; \
+	  exit 1; \
+	fi; \
+	if test -z "$$found"; then \
+	  echo "No Python 3.11 or newer runs here. Tried: $(CANDIDATES)." >&2; \
+	  echo "Install one (Debian and Ubuntu: sudo apt install python3 python3-venv)," >&2; \
+	  echo "or name it: make PYTHON=/path/to/python3 $(MAKECMDGOALS)" >&2; \
+	  exit 1; \
+	fi; \
+	version=$$("$$found" -c 'import platform; print(platform.python_version())'); \
+	echo "Creating $(VENV) with Python $$version ($$found). This happens once and takes about a minute."; \
+	rm -rf $(VENV) && \
+	"$$found" -m venv $(VENV) && \
+	$(BIN)/python -m pip install -qq -e '.[dev]' && \
+	touch $(INSTALLED)
