@@ -66,7 +66,7 @@ lint: $(INSTALLED)
 	@DJANGO_SETTINGS_MODULE=tests.settings_other_auto_field $(BIN)/python -m django makemigrations --check --dry-run
 
 clean:
-	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* *.sqlite3 *.sqlite3-* example_project/*.sqlite3*
+	rm -rf $(VENV) $(VENV)-* build dist htmlcov .coverage .coverage.* example_project/var/*
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

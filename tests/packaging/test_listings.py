@@ -1,0 +1,118 @@
+"""What README.md and docs/ show works: their listings are run, in order, one test per file.
+
+* A ```python block is executed. The blocks of a file share one namespace and one test database, like a session.
+* A ```console block after `<!-- listing: run -->`: each `$ python manage.py …` line is run as that command, and the
+  lines below it are what it must print; `...` stands for what differs from run to run. No lines: anything goes.
+* A comment on the lines before a block changes what is done with it:
+
+  `<!-- listing: file shop/workflows.py -->` the block is that module, importable by the blocks after it; a second one
+  of the same name takes its place, as saving the file would;
+
+  `<!-- listing: not run: reason -->` the block is only compiled. The reason is for the reader of the source.
+* Every other block is not run: shell commands, settings in TOML, output.
+
+An error names the Markdown file and its line.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path, PurePosixPath
+from types import ModuleType
+
+import pytest
+from django.core.management import call_command
+
+from tests.packaging.listings import DOCUMENTS, Listing, ListingError, read_listings
+from workflow_engine.domain.registry import registry
+
+_PROMPT = "$ python manage.py "
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
+def test_every_listing_does_what_it_shows(path: Path) -> None:
+    with registry.isolated(), _modules() as modules:
+        session = _module(modules, f"listings_of_{path.stem.replace('-', '_')}")
+        for listing in read_listings(path):
+            _run(listing, session, modules)
+
+
+def test_a_comment_that_means_nothing_is_refused(tmp_path: Path) -> None:
+    document = tmp_path / "page.md"
+    document.write_text("<!-- listing: skip -->\n```python\n1\n```\n")
+    with pytest.raises(ListingError) as refused:
+        read_listings(document)
+    assert str(refused.value) == (
+        "page.md:1: a listing comment is one of `not run: reason`, `file path/name.py`, `run`, not `skip`"
+    )
+
+
+def test_a_listing_that_fails_names_its_line(tmp_path: Path) -> None:
+    document = tmp_path / "page.md"
+    document.write_text("# Title\n\n```python\nsmall = 1\nsmall / 0\n```\n")
+    with _modules() as modules, pytest.raises(ZeroDivisionError) as failed:
+        _run(read_listings(document)[0], _module(modules, "page"), modules)
+    assert (Path(failed.traceback[-1].path).name, failed.traceback[-1].lineno + 1) == ("page.md", 5)
+
+
+def _run(listing: Listing, session: ModuleType, modules: dict[str, ModuleType]) -> None:
+    if listing.language == "python":
+        code = compile("\n" * (listing.line - 1) + listing.text, listing.path, "exec", dont_inherit=True)
+        if listing.verb == "file":
+            session = _module(modules, ".".join(PurePosixPath(listing.detail).with_suffix("").parts))
+        if listing.verb != "not run":
+            exec(code, session.__dict__)  # noqa: S102  # Running what our own pages show is the point.
+    elif listing.language == "console" and listing.verb == "run":
+        for command, expected in _commands(listing):
+            printed = io.StringIO()
+            with redirect_stdout(printed):
+                call_command(*shlex.split(command), stdout=printed)
+            assert not expected or _matches(expected, printed.getvalue()), (
+                f"{listing}: {command} should print\n{expected}\nbut prints\n{printed.getvalue()}"
+            )
+
+
+def _commands(listing: Listing) -> Iterator[tuple[str, str]]:
+    """The (command, output) pairs of a console block."""
+    for part in re.split(r"^(?=\$ )", listing.text, flags=re.MULTILINE):
+        if part.strip():
+            assert part.startswith(_PROMPT), f"{listing}: only `{_PROMPT}…` can be run, not: {part}"
+            command, _, output = part.removeprefix(_PROMPT).partition("\n")
+            yield command, output.strip()
+
+
+def _matches(expected: str, printed: str) -> bool:
+    """Whether the text is the expected one, line ends and `...` aside."""
+    pattern = re.sub(r"(?:\\\.){3}", ".*?", re.escape(_trimmed(expected)))
+    return re.fullmatch(pattern, _trimmed(printed), re.DOTALL) is not None
+
+
+def _trimmed(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+@contextmanager
+def _modules() -> Iterator[dict[str, ModuleType]]:
+    """Modules that go away afterwards. Classes look their annotations up in sys.modules, so they must be real ones."""
+    modules: dict[str, ModuleType] = {}
+    try:
+        yield modules
+    finally:
+        for name in modules:
+            sys.modules.pop(name, None)
+
+
+def _module(modules: dict[str, ModuleType], name: str) -> ModuleType:
+    parent = name.rpartition(".")[0]
+    if parent and parent not in sys.modules:
+        _module(modules, parent).__path__ = []
+    modules[name] = sys.modules[name] = ModuleType(name)
+    if parent:
+        setattr(sys.modules[parent], name.rpartition(".")[2], modules[name])
+    return modules[name]
