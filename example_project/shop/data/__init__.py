@@ -1,0 +1,1 @@
+"""The data of the demo, and the script that made it."""

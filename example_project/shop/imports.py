@@ -1,0 +1,146 @@
+"""Reads products and orders from CSV files. What is wrong in a file is reported, and never stops the rest."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from django.db import transaction
+
+from .models import Order, Price, Product
+from .money import CURRENCIES, Money
+
+
+class RowError(ValueError):
+    """A row that can't be understood."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of an order, understood."""
+
+    customer: str
+    email: str
+    placed_at: datetime
+    product: Product
+    quantity: int
+    unit_price: Money
+
+    @classmethod
+    def parse(cls, cells: dict[str, str], products: dict[str, Product]) -> Row:
+        currency, sku = cells["currency"].upper(), cells["sku"]
+        if currency not in CURRENCIES:
+            raise RowError(f"{currency!r} is not a currency we sell in")
+        if sku not in products:
+            raise RowError(f"there is no product {sku!r}")
+        if not cells["quantity"].isascii() or not cells["quantity"].isdigit() or cells["quantity"].strip("0") == "":
+            raise RowError(f"{cells['quantity']!r} is not a quantity")
+        try:
+            price = Money.parse(cells["unit_price"], currency)
+            placed_at = datetime.strptime(cells["placed_on"], "%Y-%m-%d").replace(tzinfo=UTC)
+        except ValueError as error:
+            raise RowError(str(error)) from None
+        return cls(cells["customer"], cells["email"], placed_at, products[sku], int(cells["quantity"]), price)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong with a line of the file, and what was done about it."""
+
+    line: int
+    order: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}, order {self.order}: {self.text}"
+
+
+@dataclass(slots=True)
+class Report:
+    placed: list[Order] = field(default_factory=list)
+    known: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+
+def load_products(path: Path) -> int:
+    """Create or update every product with its prices; the stock starts over. Returns how many there are."""
+    rows = [cells for _, cells in _cells(path)]
+    with transaction.atomic():
+        for cells in rows:
+            stock = int(cells["stock"])
+            product, _ = Product.objects.update_or_create(
+                sku=cells["sku"], defaults={"name": cells["name"], "received": stock, "stock": stock}
+            )
+            for currency in CURRENCIES:
+                price = Money.parse(cells[currency], currency)
+                Price.objects.update_or_create(
+                    product=product, currency=currency, defaults={"amount_minor": price.minor}
+                )
+    return len(rows)
+
+
+@transaction.atomic
+def load_orders(path: Path) -> Report:
+    """Place every order of the file that is not there yet.
+
+    An order with a row that can't be understood is left out whole: nobody wants half of what they ordered.
+    """
+    report = Report()
+    products = {product.sku: product for product in Product.objects.all()}
+    known = set(Order.objects.values_list("number", flat=True))
+    for number, numbered in _by_order(path).items():
+        if number in known:
+            report.known += 1
+        elif rows := _understood(number, numbered, products, report.problems):
+            report.placed.append(_place(number, rows))
+    return report
+
+
+def _place(number: str, rows: list[Row]) -> Order:
+    first = rows[0]
+    return Order.objects.place(
+        [(row.product, row.quantity, row.unit_price) for row in rows],
+        number=number,
+        customer=first.customer,
+        email=first.email,
+        currency=first.unit_price.currency,
+        placed_at=first.placed_at,
+    )
+
+
+def _understood(
+    number: str, numbered: Iterable[tuple[int, dict[str, str]]], products: dict[str, Product], problems: list[Problem]
+) -> list[Row]:
+    """The rows of one order without repeated products; empty when one of them is wrong."""
+    rows: dict[str, Row] = {}
+    broken = False
+    for line, cells in numbered:
+        try:
+            row = Row.parse(cells, products)
+        except RowError as error:
+            problems.append(Problem(line, number, f"{error}; the order is left out"))
+            broken = True
+            continue
+        if row.product.sku in rows:
+            problems.append(Problem(line, number, f"{row.product.sku} is listed twice; this line is left out"))
+        else:
+            rows[row.product.sku] = row
+    return [] if broken else list(rows.values())
+
+
+def _by_order(path: Path) -> dict[str, list[tuple[int, dict[str, str]]]]:
+    orders: dict[str, list[tuple[int, dict[str, str]]]] = {}
+    for line, cells in _cells(path):
+        orders.setdefault(cells["order"], []).append((line, cells))
+    return orders
+
+
+def _cells(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Line numbers and cells without stray blanks; a short row has empty cells."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.DictReader(file, restval="")
+        for cells in reader:
+            yield reader.line_num, {name: value.strip() for name, value in cells.items() if name is not None}
