@@ -32,6 +32,7 @@ INSTALLED_APPS = [
     "django.contrib.admin",
     "workflow_engine",
     "tests.shop",
+    "example_project.shop",
 ]
 MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -71,3 +72,8 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Hashing a password is no part of any test.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+# Of the example project. Its URLs are its own: tests/example asks for them.
+SHOP_WEBHOOK_SECRET = "only for the tests"
+SHOP_DEMO = True
+LOGIN_URL = "admin:login"
