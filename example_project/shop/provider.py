@@ -56,6 +56,11 @@ class PaymentProvider:
                 self._queue.append((event, failures + 1))
         return len(self._queue)
 
+    def summary(self) -> str:
+        posted = sum(self.answers.values())
+        refused = sum(times for status, times in self.answers.items() if status >= 500)
+        return f"{posted} posted by the payment provider, {refused} of them answered 5xx and posted again"
+
     def post(self, event: PaymentEvent) -> int:
         """The status the shop answers with."""
         body = event.to_body()

@@ -1,0 +1,70 @@
+"""What the demo says when it is over."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from django.utils.timesince import timeuntil
+
+from example_project.shop.models import Order, OrderStatus
+from example_project.shop.workflows import FulfilOrder
+from workflow_engine.models import WorkflowInstance
+
+from .stage import LOGIN, PASSWORD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .books import Finding
+
+
+def outcomes() -> Iterator[str]:
+    """Orders per outcome."""
+    counts = Counter(Order.objects.values_list("status", flat=True))
+    for status in OrderStatus:
+        if counts[status]:
+            yield f"{counts[status]:>5}  {status.label}"
+    yield f"{counts.total():>5}  orders"
+
+
+def waiting() -> Iterator[str]:
+    """What the live instances wait for, and until when."""
+    groups: dict[tuple[str, str], list[datetime]] = defaultdict(list)
+    for instance in WorkflowInstance.objects.live().filter(workflow_name=FulfilOrder.name):
+        what = " or ".join(instance.awaiting_signals) or instance.get_status_display()
+        groups[instance.current_step, what].append(instance.due_at)
+    for (step, what), due in sorted(groups.items(), key=lambda group: -len(group[1])):
+        yield f"{len(due):>5}  {step:<18} {what:<38} {until(due)}"
+
+
+def until(moments: list[datetime]) -> str:
+    """The next of them, in words."""
+    known = [moment for moment in moments if moment]
+    if not known:
+        return "for as long as it takes"
+    return f"until in {timeuntil(min(known), depth=1)}".replace("\xa0", " ")
+
+
+def books(findings: list[Finding]) -> Iterator[str]:
+    for finding in findings:
+        mark = "  ok " if not finding.errors else "WRONG"
+        yield f"{mark}  {finding.heading:<8} {finding.text}"
+        yield from (f"       {error}" for error in finding.errors)
+
+
+def commands() -> Iterator[str]:
+    """Three to type next."""
+    order = _one_to_look_at()
+    yield "  python manage.py workflow_instances --status awaiting"
+    yield f"  python manage.py workflow_show shop.order:{order.pk if order else 1}"
+    yield f"  python manage.py runserver    then http://127.0.0.1:8000/admin/ as {LOGIN}, password {PASSWORD}"
+
+
+def _one_to_look_at() -> Order | None:
+    """The last that still waits for its payment, else any that is not over."""
+    return (
+        Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT).first()
+        or Order.objects.exclude(status__in=Order.ENDED).first()
+    )
