@@ -59,7 +59,7 @@ TEMPLATES: list[dict[str, Any]] = [
 DATABASES: dict[str, dict[str, Any]] = {
     "default": {
         "ENGINE": "django.db.backends.sqlite3",
-        "NAME": VAR_DIR / "demo.sqlite3",
+        "NAME": os.environ.get("SHOP_DATABASE", VAR_DIR / "demo.sqlite3"),
         "OPTIONS": {
             # SQLite has one writer at a time. IMMEDIATE takes that place when a transaction begins, so that a second
             # writer waits (up to `timeout` seconds) instead of failing half-way; WAL lets readers go on meanwhile.

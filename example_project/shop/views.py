@@ -20,7 +20,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from workflow_engine import engine
 from workflow_engine.exceptions import IdempotencyConflictError, NoLiveInstanceError
-from workflow_engine.models import WorkflowInstance
+from workflow_engine.models import WorkflowInstance, WorkflowSignal
 
 from .forms import CurrencyForm, DecisionForm, OrderForm
 from .models import Order, OrderStatus, Payment
@@ -144,7 +144,9 @@ def _answer(status: int, text: str) -> HttpResponse:
 @require_GET
 @staff_only
 def reviews(request: HttpRequest) -> HttpResponse:
-    waiting = WorkflowInstance.objects.live().awaiting(REVIEW_DECIDED).order_by("due_at")
+    # What was decided a moment ago waits for a worker, no longer for a person.
+    decided = WorkflowSignal.objects.unconsumed().filter(name=REVIEW_DECIDED)
+    waiting = WorkflowInstance.objects.live().awaiting(REVIEW_DECIDED).exclude(pk__in=decided.values("instance"))
     due = {int(instance.subject_id): instance.due_at for instance in waiting}
     orders = Order.objects.filter(pk__in=due).prefetch_related("lines__product").order_by("pk")
     context = {"reviews": [(order, due[order.pk]) for order in orders]}

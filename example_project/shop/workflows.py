@@ -41,17 +41,15 @@ MAX_REMINDERS = 3
 MAX_DECLINES = 2
 FOLLOW_UP_AFTER = timedelta(days=5)
 
-Ctx = Context[Any]
 
-
-class FulfilOrder(Workflow[Any]):
+class FulfilOrder(Workflow):
     """Reserve, review, get paid, ship, and ask a few days later whether all is well."""
 
     name = "fulfil_order"
     version = 1
 
     @step
-    def reserve_stock(self, ctx: Ctx) -> Outcome | None:
+    def reserve_stock(self, ctx: Context) -> Outcome | None:
         order: Order = ctx.subject
         try:
             Product.objects.reserve(order)
@@ -62,7 +60,7 @@ class FulfilOrder(Workflow[Any]):
         return None
 
     @step(goes_to=("request_payment",))
-    def assess_risk(self, ctx: Ctx) -> Outcome | None:
+    def assess_risk(self, ctx: Context) -> Outcome | None:
         order: Order = ctx.subject
         if not risk.needs_review(order.total):
             return Goto("request_payment")
@@ -70,11 +68,11 @@ class FulfilOrder(Workflow[Any]):
         return None
 
     @step(goes_to=("cancel_order",))
-    def review(self, ctx: Ctx) -> Outcome:
+    def review(self, ctx: Context) -> Outcome:
         return Await(REVIEW_DECIDED, timeout=REVIEW_WITHIN)
 
     @review.on_signal
-    def decided(self, ctx: Ctx, signal: Signal) -> Outcome | dict[str, Any]:
+    def decided(self, ctx: Context, signal: Signal) -> Outcome | dict[str, Any]:
         order: Order = ctx.subject
         order.reviewed_by = signal.actor
         order.save(update_fields=["reviewed_by"])
@@ -83,19 +81,19 @@ class FulfilOrder(Workflow[Any]):
         return self._cancel(OrderStatus.REJECTED, f"Rejected by {signal.actor}.")
 
     @review.on_timeout
-    def nobody_looked(self, ctx: Ctx) -> Outcome:
+    def nobody_looked(self, ctx: Context) -> Outcome:
         return self._cancel(OrderStatus.REJECTED, "Nobody reviewed it in time.")
 
     @step
-    def request_payment(self, ctx: Ctx) -> None:
+    def request_payment(self, ctx: Context) -> None:
         ctx.subject.move_to(OrderStatus.AWAITING_PAYMENT)
 
     @step(goes_to=("send_reminder", "cancel_order"))
-    def await_payment(self, ctx: Ctx) -> Outcome:
+    def await_payment(self, ctx: Context) -> Outcome:
         return Await(PAYMENT_SUCCEEDED, PAYMENT_DECLINED, timeout=REMIND_AFTER)
 
     @await_payment.on_signal
-    def payment_answered(self, ctx: Ctx, signal: Signal) -> Outcome | dict[str, Any]:
+    def payment_answered(self, ctx: Context, signal: Signal) -> Outcome | dict[str, Any]:
         order: Order = ctx.subject
         payment = _record_payment(order, signal)
         if payment.status == PaymentStatus.DECLINED:
@@ -106,13 +104,13 @@ class FulfilOrder(Workflow[Any]):
         return {"payment": payment.provider_id}
 
     @await_payment.on_timeout
-    def payment_is_late(self, ctx: Ctx) -> Outcome:
+    def payment_is_late(self, ctx: Context) -> Outcome:
         if ctx.subject.reminders < MAX_REMINDERS:
             return Goto("send_reminder")
         return self._cancel(OrderStatus.UNPAID, f"Not paid after {MAX_REMINDERS} reminders.")
 
     @step(retry=RetryPolicy(max_attempts=6, initial_delay=timedelta(seconds=1), max_delay=timedelta(minutes=10)))
-    def ship(self, ctx: Ctx) -> dict[str, Any]:
+    def ship(self, ctx: Context) -> dict[str, Any]:
         # CarrierBusyError is not caught: an exception means "again, as the retry policy says", and undoes what this
         # attempt wrote.
         order: Order = ctx.subject
@@ -122,31 +120,31 @@ class FulfilOrder(Workflow[Any]):
         return {"tracking_number": tracking_number}
 
     @step
-    def wait_for_delivery(self, ctx: Ctx) -> Outcome:
+    def wait_for_delivery(self, ctx: Context) -> Outcome:
         return Sleep(FOLLOW_UP_AFTER)
 
     @step
-    def follow_up(self, ctx: Ctx) -> Outcome:
+    def follow_up(self, ctx: Context) -> Outcome:
         ctx.subject.move_to(OrderStatus.CLOSED)
         return Finish({"outcome": "fulfilled"})
 
     # --- where an order may turn off -----------------------------------------------------------
 
     @step(goes_to=("await_payment",))
-    def send_reminder(self, ctx: Ctx) -> Outcome:
+    def send_reminder(self, ctx: Context) -> Outcome:
         order: Order = ctx.subject
         order.reminders += 1
         order.save(update_fields=["reminders"])
         return Goto("await_payment")
 
     @step
-    def cancel_order(self, ctx: Ctx) -> Outcome:
+    def cancel_order(self, ctx: Context) -> Outcome:
         order: Order = ctx.subject
         Product.objects.release(order)
         order.move_to(OrderStatus(ctx["ends_as"]), note=ctx["reason"])
         return Finish({"outcome": order.status, "reason": order.note})
 
-    def _payment_declined(self, ctx: Ctx) -> Outcome:
+    def _payment_declined(self, ctx: Context) -> Outcome:
         declines = ctx.get("declines", 0) + 1
         if declines >= MAX_DECLINES:
             return self._cancel(OrderStatus.UNPAID, f"The card was declined {declines} times.")

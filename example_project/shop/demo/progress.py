@@ -13,7 +13,7 @@ class Bar:
     def __init__(self, out: TextIO, label: str, total: int) -> None:
         self._out, self._label, self._total = out, label, total
         self._on_terminal = out.isatty()
-        self._drawn = -1
+        self._drawn = -1 if self._on_terminal else 0
 
     def update(self, done: int) -> None:
         step = 1 if self._on_terminal else max(1, self._total // 4)
