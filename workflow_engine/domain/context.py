@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Protocol, overload
 from uuid import UUID
 
-from workflow_engine.domain.restoring import hints, restore
+from workflow_engine.domain.restoring import restore, restore_field
 from workflow_engine.exceptions import FinalError
 
 if TYPE_CHECKING:
@@ -36,13 +35,12 @@ class Lease(Protocol):
 class JsonView(Mapping[str, Any]):
     """A read-only mapping over stored JSON. Each look-up hands out a copy, of the type its field in `kind` has."""
 
-    def __init__(self, stored: Mapping[str, Any], kind: Any = None) -> None:
+    def __init__(self, stored: Mapping[str, Any], kind: type | None = None) -> None:
         self._stored, self._kind = stored, kind
 
     def __getitem__(self, key: str) -> Any:
         value = self._stored[key]
-        kinds = {} if self._kind is None else hints(self._kind)
-        return restore(kinds[key], value) if key in kinds else deepcopy(value)
+        return restore(Any, value) if self._kind is None else restore_field(self._kind, key, value)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._stored)

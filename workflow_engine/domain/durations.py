@@ -12,14 +12,16 @@ Duration = timedelta | int | float
 LONGEST = timedelta(days=365_000)
 """About a thousand years: added to any sensible date it still is a date, in Python and in every database."""
 
-REMEDY = "Give a timedelta or a number of seconds, from 0 up to 1000 years."
+_READABLE = 50
+
+_REMEDY = "Give a timedelta or a number of seconds, from 0 up to 1000 years."
 
 
 def as_timedelta(value: Duration, what: str) -> timedelta:
     """The duration `what`, as given in a handler. Raises InvalidOutcomeError, which names `what`."""
     duration = _parsed(value)
     if duration is None:
-        raise InvalidOutcomeError(f"{what} is {shown(value)}. {REMEDY}")
+        raise InvalidOutcomeError(f"{what} is {shown(value)}. {_REMEDY}")
     return duration
 
 
@@ -27,7 +29,7 @@ def declared_timedelta(value: Duration, what: str, where: str) -> timedelta:
     """The duration `what`, as declared on a class: raises DefinitionError instead."""
     duration = _parsed(value)
     if duration is None:
-        raise DefinitionError(where, f"{what} is {shown(value)}", REMEDY)
+        raise DefinitionError(where, f"{what} is {shown(value)}", _REMEDY)
     return duration
 
 
@@ -36,7 +38,7 @@ def shown(value: object) -> str:
     if value is None or isinstance(value, bool | int | float | timedelta):
         return repr(value)
     if isinstance(value, str):
-        return repr(value if len(value) <= 50 else f"{value[:50]}…")  # noqa: PLR2004 - one readable line
+        return repr(value if len(value) <= _READABLE else f"{value[:_READABLE]}…")
     return f"a {type(value).__name__}"
 
 

@@ -128,7 +128,7 @@ def _fill(outcome: object, **values: object) -> None:
 
 def _check_text(value: object, what: str, remedy: str) -> None:
     if not isinstance(value, str) or not value:
-        raise InvalidOutcomeError(f"{what} is {shown(value)}, not a text. {remedy}")
+        raise InvalidOutcomeError(f"{what} is {shown(value)}. {remedy}")
 
 
 def _check_updates(updates: object) -> None:

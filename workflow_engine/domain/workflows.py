@@ -51,7 +51,7 @@ class Workflow(Generic[T]):
         cls.steps = collect(cls, reserved=dir(Workflow), retry=cls.retry or DEFAULT_RETRY)
         own = vars(cls)
         cls.name, cls.abstract = own.get("name", ""), own.get("abstract", False)
-        cls.label = own.get("label") or str(cls.name).replace("_", " ").capitalize()
+        cls.label = own.get("label", str(cls.name).replace("_", " ").capitalize())
         cls.description = cleandoc(cls.__doc__ or "")
         _check_attributes(cls)
         if not cls.abstract:

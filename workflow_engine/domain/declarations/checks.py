@@ -1,14 +1,16 @@
-"""What any name, key, policy or function of a definition must fulfil."""
+"""Rules about single values of a definition, one function and one message each."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import is_dataclass
 from inspect import iscoroutinefunction
+from typing import Any
 
 from workflow_engine.domain.durations import shown
 from workflow_engine.domain.retries import RetryPolicy
-from workflow_engine.exceptions import DefinitionError
+from workflow_engine.exceptions import DefinitionError, nearest
 
 _SLUG = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
@@ -48,3 +50,10 @@ def check_queue(value: object, where: str) -> None:
 def check_context_class(value: object, where: str) -> None:
     if value is not None and not (isinstance(value, type) and is_dataclass(value)):
         raise DefinitionError(where, f"context_class is {shown(value)}", "Give a class made by @dataclass.")
+
+
+def check_options(given: Mapping[str, Any], known: type, where: str) -> None:
+    """Refuse an option that `known`, a TypedDict, does not have."""
+    for name in given:
+        if name not in known.__annotations__:
+            raise DefinitionError(where, f"there is no option {name!r}", nearest(name, known.__annotations__))

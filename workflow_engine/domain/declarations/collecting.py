@@ -59,6 +59,12 @@ def _place_steps(drafts: dict[str, Draft], owner: type, workflow: type) -> None:
                 "another decorator hides that this is a step",
                 "Put @step or @activity on top of the others.",
             )
+        elif attribute in drafts and roles_of(value):
+            raise DefinitionError(
+                f"{workflow.__qualname__}.{attribute}",
+                "a handler takes the name of an inherited step",
+                "Give it a name of its own.",
+            )
         elif attribute in drafts and not callable(value):
             raise DefinitionError(
                 f"{workflow.__qualname__}.{attribute}",
@@ -77,7 +83,8 @@ def _attach_handlers(drafts: dict[str, Draft], owner: type, workflow: type) -> N
                 raise DefinitionError(
                     where,
                     f"it is the {role.kind} of a step that this workflow does not have",
-                    "Decorate it with a step declared above it, or with an inherited one: @Base.charge.on_signal.",
+                    "Decorate it with a step declared above it or an inherited one (@Base.charge.on_signal), and give"
+                    " it a name of its own.",
                 )
             for name in names:
                 other = taken.setdefault((name, role.kind), attribute)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from collections.abc import Sequence
+from typing import TypedDict
 
 from workflow_engine.domain.durations import Duration
 from workflow_engine.domain.retries import RetryPolicy
-from workflow_engine.exceptions import DefinitionError, nearest
 
 
 class UndoOptions(TypedDict, total=False):
@@ -34,10 +33,3 @@ class ActivityOptions(StepOptions, total=False):
 
     timeout: Duration
     lease: Duration
-
-
-def check_options(given: Mapping[str, Any], known: type, where: str) -> None:
-    """Refuse an option that `known`, a TypedDict, does not have."""
-    for name in given:
-        if name not in known.__annotations__:
-            raise DefinitionError(where, f"there is no option {name!r}", nearest(name, known.__annotations__))

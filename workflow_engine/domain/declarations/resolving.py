@@ -10,9 +10,15 @@ from types import MappingProxyType
 from typing import Any
 
 from workflow_engine.domain.declarations.bound import CompensationOptions, Declaration
-from workflow_engine.domain.declarations.checks import check_not_async, check_policy, check_queue, check_slug
+from workflow_engine.domain.declarations.checks import (
+    check_not_async,
+    check_options,
+    check_policy,
+    check_queue,
+    check_slug,
+)
 from workflow_engine.domain.declarations.handlers import Handler, HandlerKind, Role
-from workflow_engine.domain.declarations.options import UndoOptions, check_options
+from workflow_engine.domain.declarations.options import UndoOptions
 from workflow_engine.domain.declarations.steps import Activity, Step
 from workflow_engine.domain.durations import Duration, declared_timedelta, shown
 from workflow_engine.domain.retries import RetryPolicy
@@ -67,7 +73,7 @@ def resolve(draft: Draft, workflow: type, retry: RetryPolicy) -> Declaration:
 def _code(value: Any) -> Any:
     """The function behind a class attribute."""
     if isinstance(value, Step):
-        return value.method
+        return value.workflow_method
     return value.function if isinstance(value, Handler) else value
 
 

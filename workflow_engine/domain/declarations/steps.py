@@ -7,9 +7,9 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, Unpack, cast, overload
 
 from workflow_engine.domain.context import Context
-from workflow_engine.domain.declarations.checks import check_not_async
+from workflow_engine.domain.declarations.checks import check_not_async, check_options
 from workflow_engine.domain.declarations.handlers import METHODS, Handler, HandlerKind, Role
-from workflow_engine.domain.declarations.options import ActivityOptions, StepOptions, UndoOptions, check_options
+from workflow_engine.domain.declarations.options import ActivityOptions, StepOptions, UndoOptions
 from workflow_engine.domain.durations import Duration
 from workflow_engine.domain.outcomes import Returned
 from workflow_engine.domain.received import Signal
@@ -38,14 +38,14 @@ class Step(Generic[R_co]):
     are class attributes that the constructor overrides. A declaration is never changed once it is built.
     """
 
-    options: ClassVar[type] = StepOptions
+    known_options: ClassVar[type] = StepOptions
 
     key: str = ""
     retry: RetryPolicy | None = None
     queue: str = ""
     goes_to: Sequence[str] | None = None
     undo: UndoOptions = UndoOptions()
-    method: Runs[R_co] | None = None
+    workflow_method: Runs[R_co] | None = None
     """The workflow's own function, where a decorator built this step."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -54,7 +54,7 @@ class Step(Generic[R_co]):
             check_not_async(vars(cls).get(name), f"{cls.__qualname__}.{name}")
 
     def __init__(self, **options: Unpack[StepOptions]) -> None:
-        check_options(options, self.options, type(self).__name__)
+        check_options(options, self.known_options, type(self).__name__)
         vars(self).update(options)
 
     @overload
@@ -65,7 +65,7 @@ class Step(Generic[R_co]):
         """On a workflow object: the plain function of the context that this step is."""
         if workflow is None:
             return self
-        return self.run if self.method is None else MethodType(self.method, workflow)
+        return self.run if self.workflow_method is None else MethodType(self.workflow_method, workflow)
 
     def run(self, ctx: Context[Any]) -> R_co:
         """Do the step's work."""
@@ -74,7 +74,7 @@ class Step(Generic[R_co]):
     @property
     def is_written(self) -> bool:
         """Whether there is something to run."""
-        return self.method is not None or type(self).run is not Step.run
+        return self.workflow_method is not None or type(self).run is not Step.run
 
     def handle_signal(self, ctx: Context[Any], signal: Signal) -> Returned:
         """Answer an awaited signal. Without it a signal completes the step and its data is merged."""
@@ -121,7 +121,7 @@ class Activity(Step[R_co]):
     It may run more than once, so it hands `ctx.idempotency_key` to the other side. Durations are seconds or timedelta.
     """
 
-    options = ActivityOptions
+    known_options = ActivityOptions
 
     timeout: Duration = 300
     lease: Duration = 60
@@ -141,7 +141,7 @@ def step(
     check_options(options, StepOptions, "@step")
 
     def declare(function: Runs[R_co]) -> Step[R_co]:
-        return _built(Step(**options), function)
+        return _with_method(Step(**options), function)
 
     return declare if function is None else declare(function)
 
@@ -157,7 +157,7 @@ def activity(
     check_options(options, ActivityOptions, "@activity")
 
     def declare(function: Runs[R_co]) -> Activity[R_co]:
-        return _built(Activity(**options), function)
+        return _with_method(Activity(**options), function)
 
     return declare if function is None else declare(function)
 
@@ -165,7 +165,7 @@ def activity(
 Built = TypeVar("Built", bound=Step[Any])
 
 
-def _built(declared: Built, function: Runs[Any]) -> Built:
-    declared.method = function
+def _with_method(declared: Built, function: Runs[Any]) -> Built:
+    declared.workflow_method = function
     declared.__doc__ = function.__doc__
     return declared
