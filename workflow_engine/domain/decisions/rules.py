@@ -1,0 +1,37 @@
+"""What the decisions need to know of the code: plain values, so that a test needs no workflow class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from workflow_engine.domain.retries import RetryPolicy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRules:
+    """One step as its workflow declares it, and the limits in force."""
+
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    goes_to: Sequence[str] | None = None
+    known_steps: Sequence[str] = ()
+    handles_signals: bool = False
+    compensates: bool = False
+    max_visits_without_parking: int = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why an attempt failed. `after` overrides the policy's delay; `traceback` is for the history only."""
+
+    type: str
+    message: str
+    retryable: bool = True
+    after: timedelta | None = None
+    traceback: str = ""
+
+    def as_error(self, step: str, visit: int, attempt: int) -> dict[str, Any]:
+        """The JSON form that the row's `error` column keeps."""
+        return {"type": self.type, "message": self.message, "step": step, "visit": visit, "attempt": attempt}

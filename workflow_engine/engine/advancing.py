@@ -1,0 +1,155 @@
+"""The heart: one turn of one instance in one row-locked transaction.
+
+Lock, look, decide, run at most one piece of user code, write, commit; then what has to leave the transaction leaves.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from uuid import UUID
+
+from workflow_engine import conf
+from workflow_engine.domain.decisions import leases
+from workflow_engine.domain.decisions.outcome import wake
+from workflow_engine.domain.decisions.requests import carry_out_requested_cancel
+from workflow_engine.domain.decisions.waiting import TIMEOUT
+from workflow_engine.domain.events import EventKind
+from workflow_engine.domain.statuses import Status
+from workflow_engine.engine import activities, compensation, mailbox, steps, store
+from workflow_engine.engine.infrastructure import run_outermost
+from workflow_engine.engine.locking import lock
+from workflow_engine.engine.turns import Advanced, Answer, Mode, Turn
+from workflow_engine.engine.user_code import UnrecordedFailureError
+from workflow_engine.exceptions import PostponedError
+from workflow_engine.models import WorkflowInstance, WorkflowSignal
+
+
+def advance(instance_id: UUID, using: str, mode: Mode) -> Advanced:
+    """Take one turn, whole: an activity or undo that it claims is run and recorded too.
+
+    Raises:
+        DatabaseError: the database had trouble for longer than the retries last; nothing was written.
+    """
+    try:
+        advanced = run_outermost(using, partial(take_turn, instance_id, using, mode))
+    except UnrecordedFailureError as broken:
+        advanced = run_outermost(using, partial(_record_failure, instance_id, using, mode, broken))
+    except PostponedError:
+        advanced = run_outermost(using, partial(_postpone, instance_id, using, mode))
+    return advanced if advanced.outside is None else advanced.outside()
+
+
+def take_turn(instance_id: UUID, using: str, mode: Mode) -> Advanced:
+    """The locked unit: call it inside a transaction.
+
+    Raises:
+        UnrecordedFailureError, PostponedError: to be recorded in a transaction of its own; this one is void.
+    """
+    locked = lock(instance_id, using)
+    if locked is None:
+        return _absent(instance_id, using)
+    turn = Turn.begin(locked, using, mode)
+    if turn.row.suspect and not mode.claimed and not turn.state.is_terminal and not turn.state.paused:
+        return turn.answer(Answer.SUSPECT)
+    taken = mailbox.sort(turn, mailbox.read(turn.row)) if mode.mail else None
+    if turn.journal.events:
+        # What a request changed is written first; the step that it may lead to gets a turn of its own.
+        return turn.commit(mail=True)
+    if turn.state.is_terminal:
+        return turn.answer(Answer.ENDED)
+    if turn.state.paused:
+        return turn.answer(Answer.PAUSED)
+    if taken is None and not _is_due(turn):
+        return _not_due(turn)
+    if turn.workflow is None:
+        return _leave_to_others(turn)
+    if turn.workflow.version != turn.state.definition_version:
+        turn.journal.add(EventKind.VERSION_CHANGED, definition_version=turn.workflow.version)
+    return _act(turn, taken)
+
+
+def _act(turn: Turn, taken: WorkflowSignal | None) -> Advanced:
+    """Do the one thing that is due. A visible signal beats the timeout, whenever it was received."""
+    state = turn.state
+    if taken is not None:
+        return steps.handle_signal(turn, taken)
+    match state.status:
+        case Status.COMPENSATING:
+            return compensation.undo_next(turn)
+        case Status.SLEEPING:
+            turn.journal.trigger = "timer"
+            wake(turn.journal, turn.rules())
+            return turn.commit(mail=turn.journal.state.is_terminal and mailbox.look_again(turn))
+        case Status.AWAITING if state.handling in {"", TIMEOUT}:
+            return steps.handle_timeout(turn)
+        case Status.AWAITING:
+            return steps.handle_signal(turn, _handled_signal(turn))
+    if state.lease_owner:
+        leases.decide_lost_attempt(turn.journal, turn.rules())
+        carry_out_requested_cancel(turn.journal)
+        return turn.commit()
+    if turn.step().declaration.is_activity:
+        return activities.claim(turn)
+    return steps.run_body(turn)
+
+
+def _absent(instance_id: UUID, using: str) -> Advanced:
+    """Locked by somebody who will look at the mailbox after their commit; or gone, and its mailbox goes too."""
+    if WorkflowInstance.objects.using(using).filter(pk=instance_id).exists():
+        return Advanced(Answer.LOCKED, instance_id, using)
+    WorkflowSignal.objects.using(using).filter(instance_id=instance_id).delete()
+    return Advanced(Answer.GONE, instance_id, using)
+
+
+def _is_due(turn: Turn) -> bool:
+    return turn.state.due_at is not None and turn.state.due_at <= turn.now
+
+
+def _not_due(turn: Turn) -> Advanced:
+    """An orderly end too: what a driver or a claim noted on the row is taken back."""
+    row = turn.row
+    if (row.poll_at, row.suspect, row.recoveries) != (row.due_at, False, 0):
+        store.update(row, poll_at=row.due_at, suspect=False, recoveries=0)
+    return turn.answer(Answer.NOT_DUE)
+
+
+def _leave_to_others(turn: Turn) -> Advanced:
+    """No code here can run it: look again later, and count nothing."""
+    store.update(turn.row, poll_at=turn.now + turn.settings.duration("POSTPONE"))
+    return turn.answer(Answer.NO_CODE)
+
+
+def _postpone(instance_id: UUID, using: str, mode: Mode) -> Advanced:
+    locked = lock(instance_id, using)
+    return _absent(instance_id, using) if locked is None else _leave_to_others(Turn.begin(locked, using, mode))
+
+
+def _record_failure(instance_id: UUID, using: str, mode: Mode, broken: UnrecordedFailureError) -> Advanced:
+    """The failure of a handler whose own transaction could not record it; void if somebody wrote meanwhile."""
+    locked = lock(instance_id, using)
+    if locked is None or locked.row.version != broken.version:
+        return _absent(instance_id, using)
+    turn = Turn.begin(locked, using, mode)
+    turn.journal.attempt = broken.attempt
+    broken.handler.fail(turn.journal, broken.failure)
+    return turn.commit(exc=broken.error)
+
+
+def _handled_signal(turn: Turn) -> WorkflowSignal:
+    """The row whose handler is to be called again: the same one, even if an older one has become visible."""
+    signal_id = turn.state.handling.removeprefix("signal:")
+    return WorkflowSignal.objects.using(turn.using).get(pk=signal_id)
+
+
+def back_off(instance_id: UUID, using: str) -> None:
+    """Give up on an instance for a while because of database trouble; that counts nothing."""
+    delay: timedelta = conf.current().duration("POSTPONE")
+
+    def unit() -> Advanced:
+        locked = lock(instance_id, using)
+        if locked is not None and locked.row.poll_at is not None:
+            store.update(locked.row, poll_at=locked.now + delay, recoveries=max(locked.row.recoveries - 1, 0))
+        return Advanced(Answer.DATABASE_TROUBLE, instance_id, using)
+
+    run_outermost(using, unit)

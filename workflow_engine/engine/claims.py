@@ -1,0 +1,71 @@
+"""Who works on what: holds of embedded workers, and the claims that find out what kills processes.
+
+Handing out never counts. Only an instance whose holder disappeared is suspect; whoever takes it next commits a claim
+before running anything, and any orderly end takes that back. So only a process that died after its claim is counted.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from uuid import UUID
+
+from django.db.models import Case, F, Value, When
+
+from workflow_engine import clock, conf
+from workflow_engine.dispatch import dispatcher
+from workflow_engine.domain.decisions.leases import decide_poison
+from workflow_engine.engine import store
+from workflow_engine.engine.infrastructure import run_outermost
+from workflow_engine.engine.locking import lock
+from workflow_engine.engine.scheduling import handed_out
+from workflow_engine.engine.turns import Advanced, Answer, Mode, Turn
+from workflow_engine.models import WorkflowInstance
+
+
+def hold(instance_id: UUID, using: str) -> bool:
+    """Take an instance for this driver; False if somebody has it, or it has ended or is paused.
+
+    Two workers can't both succeed: the second one finds the first one's hold in the row it locks.
+    """
+    return run_outermost(using, partial(_hold, instance_id, using)).more
+
+
+def release(instance_id: UUID, version: int, using: str) -> None:
+    """Give up a hold without waiting for its end; void if somebody has written the row since."""
+    now = clock.now(using)
+    # A row that isn't due is given back because of its mailbox, and that can be acted on now.
+    over = Case(When(due_at__lt=now, then=F("due_at")), default=Value(now))
+    rows = WorkflowInstance.objects.using(using).filter(pk=instance_id, version=version, poll_at__isnull=False)
+    rows.update(poll_at=handed_out(now) if dispatcher().pushes else over)
+
+
+def claim_suspect(instance_id: UUID, using: str) -> Advanced:
+    """Commit that this process works on a suspect instance now; at MAX_RECOVERIES it fails as poison instead."""
+    return run_outermost(using, partial(_claim, instance_id, using))
+
+
+def _hold(instance_id: UUID, using: str) -> Advanced:
+    locked = lock(instance_id, using)
+    if locked is None:
+        return Advanced(Answer.LOCKED, instance_id, using)
+    row, now = locked
+    normal = row.poll_at is None or row.poll_at == row.due_at
+    if row.is_terminal or row.paused or not (normal or row.poll_at <= now):
+        return Advanced(Answer.LOCKED, instance_id, using)
+    # Neither normal nor held any more: a driver's hold or a job's grace ran out, and nobody reported back.
+    store.update(row, poll_at=now + conf.current().duration("HOLD"), suspect=row.suspect or not normal)
+    return Advanced(Answer.ADVANCED, instance_id, using, more=True)
+
+
+def _claim(instance_id: UUID, using: str) -> Advanced:
+    locked = lock(instance_id, using)
+    if locked is None:
+        return Advanced(Answer.LOCKED, instance_id, using)
+    row, now = locked
+    settings = conf.current()
+    if row.recoveries >= settings.MAX_RECOVERIES:
+        turn = Turn.begin(locked, using, Mode(hold=True))
+        decide_poison(turn.journal, row.recoveries)
+        return turn.commit()
+    store.update(row, recoveries=row.recoveries + 1, poll_at=now + settings.duration("HOLD"))
+    return Advanced(Answer.SUSPECT, instance_id, using, more=True)

@@ -1,0 +1,115 @@
+"""Compensation: one recorded entry at a time, outside lock and transaction, or inside the one that records it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from workflow_engine.domain.context import Context, Lease
+from workflow_engine.domain.declarations import BoundStep
+from workflow_engine.domain.decisions import undo
+from workflow_engine.domain.decisions.failure import next_undo
+from workflow_engine.domain.decisions.rules import Failure
+from workflow_engine.domain.journal import Journal
+from workflow_engine.domain.outcomes import Outcome
+from workflow_engine.engine import steps, store
+from workflow_engine.engine.activities import Attempt
+from workflow_engine.engine.contexts import make_context
+from workflow_engine.engine.leases import HeldLease, new_owner
+from workflow_engine.engine.turns import Advanced, Answer, Turn
+from workflow_engine.engine.user_code import Handler
+
+Entry = Mapping[str, Any]
+
+
+def undo_next(turn: Turn) -> Advanced:
+    """Undo the latest entry that is not undone yet; the instance is locked and due."""
+    entry = next_undo(turn.state)
+    if entry is None:  # a retry() found nothing left
+        undo.settle(turn.journal)
+        return turn.commit()
+    assert turn.workflow is not None
+    if entry["step"] not in turn.workflow.steps:
+        store.update(turn.row, poll_at=turn.now + turn.settings.duration("POSTPONE"))
+        return turn.answer(Answer.NO_CODE)
+    bound = turn.step(entry["step"])
+    if turn.state.lease_owner:
+        return _lost_undo(turn, entry, bound)
+    return _undo_here(turn, entry, bound) if bound.compensation.atomic else _claim(turn, entry, bound)
+
+
+def _lost_undo(turn: Turn, entry: Entry, bound: BoundStep) -> Advanced:
+    """The lease of an undo ran out: a lost attempt, and undos are at-least-once, so it is tried again."""
+    turn.journal.attempt = entry.get("undo_attempts", 0)
+    failure = Failure(type="LeaseExpired", message="the undo did not report within its lease")
+    undo.decide_undo_failure(turn.journal, entry, failure, bound.compensation.retry)
+    return turn.commit()
+
+
+def _undo_here(turn: Turn, entry: Entry, bound: BoundStep) -> Advanced:
+    """`atomic=True`: the undo's ORM writes commit together with its record, exactly once."""
+    attempt = entry.get("undo_attempts", 0) + 1
+    ctx = _context(turn, entry, attempt, None)
+    handler = Handler(
+        step=bound.key,
+        call=partial(_call, bound, ctx, entry),
+        check=lambda outcome: None,  # noqa: ARG005 - an undo has no outcome to check
+        succeed=partial(_undone, entry),
+        fail=partial(_failed, entry, bound),
+    )
+    return steps.run(turn, handler, attempt=attempt)
+
+
+def _claim(turn: Turn, entry: Entry, bound: BoundStep) -> Advanced:
+    options, owner = bound.compensation, new_owner()
+    lease = HeldLease(
+        instance_id=turn.row.pk,
+        using=turn.using,
+        step=bound.key,
+        token=turn.state.lease_token + 1,
+        owner=owner,
+        lease=options.lease,
+        timeout=options.timeout,
+    )
+    undo.claim_undo(turn.journal, entry, owner, min(options.lease, options.timeout))
+    ctx = _context(turn, entry, turn.journal.attempt, lease)
+    attempt = Attempt(
+        turn=turn,
+        lease=lease,
+        call=partial(_call, bound, ctx, entry),
+        check=lambda state, outcome: None,  # noqa: ARG005 - an undo has no outcome to check
+        succeed=partial(_undone, entry),
+        fail=partial(_failed, entry, bound),
+    )
+    advanced = turn.commit()
+    advanced.outside = attempt.run
+    return advanced
+
+
+def _context(turn: Turn, entry: Entry, attempt: int, lease: Lease | None) -> Context[Any]:
+    assert turn.workflow is not None
+    return make_context(
+        turn.row,
+        turn.journal.state,
+        turn.workflow.context_class,
+        now=turn.now,
+        attempt=attempt,
+        step=entry["step"],
+        visit=entry["visit"],
+        undo=True,
+        lease=lease,
+    )
+
+
+def _call(bound: BoundStep, ctx: Context[Any], entry: Entry) -> None:
+    """What an undo returns means nothing."""
+    bound.compensate(ctx, entry.get("result"))
+
+
+def _undone(entry: Entry, journal: Journal, outcome: Outcome) -> None:  # noqa: ARG001 - it has no outcome
+    undo.decide_undone(journal, entry)
+
+
+def _failed(entry: Entry, bound: BoundStep, journal: Journal, failure: Failure) -> None:
+    undo.decide_undo_failure(journal, entry, failure, bound.compensation.retry)

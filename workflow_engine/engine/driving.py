@@ -1,0 +1,100 @@
+"""Driving: the same instance, turn after turn, until it parks or others should have a go."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import DatabaseError, InterfaceError
+
+from workflow_engine import conf
+from workflow_engine.dispatch import wake
+from workflow_engine.engine import claims
+from workflow_engine.engine.advancing import advance, back_off
+from workflow_engine.engine.infrastructure import is_infrastructure
+from workflow_engine.engine.turns import Advanced, Answer, Mode
+from workflow_engine.exceptions import StaleWriteError
+from workflow_engine.models import WorkflowSignal
+
+logger = logging.getLogger("workflow_engine")
+
+
+@dataclass(frozen=True, slots=True)
+class Driven:
+    """What a drive did: how many turns changed something, and the answer of the last one."""
+
+    turns: int
+    answer: Answer
+
+
+def never() -> bool:
+    """For callers that can't be asked to stop."""
+    return False
+
+
+def drive(instance_id: UUID, using: str, *, stop: Callable[[], bool] = never) -> Driven:
+    """Advance the instance until there is nothing it can do now, within the budget of DRIVE_STEPS turns.
+
+    After the last commit the mailbox is looked at once more: whoever found the row locked meanwhile has gone away
+    relying on that.
+
+    Args:
+        instance_id: of the instance.
+        using: the database alias.
+        stop: asked between turns; True gives the instance back at once.
+    """
+    mode, turns = Mode(hold=True), 0
+    try:
+        while True:
+            advanced = _turn(instance_id, using, mode)
+            turns += advanced.answer == Answer.ADVANCED
+            mode.mail = advanced.mail
+            if advanced.more:
+                if stop() or turns >= conf.current().DRIVE_STEPS:
+                    _give_back(advanced)
+                    break
+            elif advanced.answer in {Answer.LOCKED, Answer.GONE} or not _has_pending(instance_id, using):
+                break
+            else:
+                mode.mail = True
+    except (DatabaseError, InterfaceError, StaleWriteError) as error:
+        return _give_up(instance_id, using, turns, error)
+    return Driven(turns, advanced.answer)
+
+
+def _turn(instance_id: UUID, using: str, mode: Mode) -> Advanced:
+    advanced = advance(instance_id, using, mode)
+    if advanced.answer != Answer.SUSPECT:
+        return advanced
+    claimed = claims.claim_suspect(instance_id, using)
+    if claimed.answer != Answer.SUSPECT:
+        return claimed
+    return advance(instance_id, using, Mode(hold=True, mail=mode.mail, claimed=True))
+
+
+def _give_back(advanced: Advanced) -> None:
+    claims.release(advanced.instance_id, advanced.version, advanced.using)
+    wake(advanced.instance_id, queue="", using=advanced.using)
+
+
+def _give_up(instance_id: UUID, using: str, turns: int, error: Exception) -> Driven:
+    """The database's trouble lasts: leave the instance as it is for a while. Any other error is a bug and raises."""
+    if not isinstance(error, StaleWriteError) and not is_infrastructure(error):
+        raise error
+    logger.warning(
+        "Database trouble with workflow instance %s; it is tried again later",
+        instance_id,
+        exc_info=error,
+        extra={"workflow_instance_id": str(instance_id)},
+    )
+    try:
+        back_off(instance_id, using)
+    except (DatabaseError, InterfaceError):
+        logger.warning("The database could not even note that; the hold of %s runs out by itself", instance_id)
+    return Driven(turns, Answer.DATABASE_TROUBLE)
+
+
+def _has_pending(instance_id: UUID, using: str) -> bool:
+    return WorkflowSignal.objects.using(using).filter(instance_id=instance_id).pending().exists()

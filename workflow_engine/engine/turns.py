@@ -1,0 +1,164 @@
+"""One turn of one instance: what is known under the lock, and how the turn is written down and answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+from workflow_engine import conf
+from workflow_engine.after_commit import Effects
+from workflow_engine.domain.declarations import BoundStep
+from workflow_engine.domain.decisions.rules import StepRules
+from workflow_engine.domain.journal import Journal
+from workflow_engine.domain.registry import registry
+from workflow_engine.domain.state import State
+from workflow_engine.domain.workflows import Workflow
+from workflow_engine.engine import store
+from workflow_engine.engine.locking import Locked
+from workflow_engine.engine.reporting import report
+from workflow_engine.engine.scheduling import handed_out
+from workflow_engine.models import WorkflowInstance
+
+
+class Answer(StrEnum):
+    """What came of a turn."""
+
+    ADVANCED = "advanced"
+    NOT_DUE = "not_due"
+    PAUSED = "paused"
+    ENDED = "ended"
+    LOCKED = "locked"
+    GONE = "gone"
+    NO_CODE = "no_code"
+    SUSPECT = "suspect"
+    DATABASE_TROUBLE = "database_trouble"
+
+
+@dataclass(slots=True)
+class Advanced:
+    """The answer of a turn, and what its caller has to do next.
+
+    `more`: it can act again at once. `mail`: and must look at the mailbox then. `outside`: work that was claimed in
+    the turn's transaction and runs now, outside any.
+    """
+
+    answer: Answer
+    instance_id: UUID
+    using: str
+    effects: Effects | None = None
+    version: int = 0
+    more: bool = False
+    mail: bool = False
+    outside: Callable[[], Advanced] | None = None
+
+    def was_committed(self) -> bool:
+        """Whether the row has reached the version this turn wrote. Only the lock's holder could have written it."""
+        rows = WorkflowInstance.objects.using(self.using).filter(pk=self.instance_id)
+        return bool(self.version) and rows.filter(version__gte=self.version).exists()
+
+    def finish(self) -> None:
+        """Run the effects, if the commit hook has not."""
+        if self.effects is not None:
+            self.effects.run()
+
+
+@dataclass(slots=True, kw_only=True)
+class Mode:
+    """How a turn is driven. `hold`: a driver goes on with it. `mail`: look at the mailbox first. `claimed`: this
+    driver has committed its claim on a suspect instance."""
+
+    hold: bool = False
+    mail: bool = True
+    claimed: bool = False
+
+
+@dataclass(kw_only=True)
+class Turn:
+    """An instance under this transaction's lock."""
+
+    row: WorkflowInstance
+    now: datetime
+    using: str
+    mode: Mode
+    effects: Effects
+    state: State
+    journal: Journal
+    settings: conf.Settings = field(default_factory=conf.current)
+
+    @classmethod
+    def begin(cls, locked: Locked, using: str, mode: Mode) -> Turn:
+        """Take the locked row; its effects are registered now, before any user code can register a hook."""
+        effects = Effects(using)
+        effects.register()
+        state = store.state_of(locked.row)
+        journal = Journal(state, locked.now)
+        return cls(
+            row=locked.row, now=locked.now, using=using, mode=mode, effects=effects, state=state, journal=journal
+        )
+
+    @cached_property
+    def workflow(self) -> type[Workflow[Any]] | None:
+        """The code that can run this instance here; None if another process must."""
+        row = self.row
+        return registry.for_row(row.workflow_name, row.definition_version, self.state.remaining_steps)
+
+    def step(self, key: str | None = None) -> BoundStep:
+        """The current step (or the one named), bound to a new workflow object.
+
+        Raises:
+            KeyError: this code has no such step.
+        """
+        assert self.workflow is not None
+        return self.workflow.steps[key or self.state.current_step].bind(self.workflow())
+
+    def rules(self) -> StepRules:
+        """What the decisions need to know of the current step."""
+        assert self.workflow is not None
+        declared = self.workflow.steps[self.state.current_step]
+        return StepRules(
+            retry=declared.retry,
+            goes_to=declared.goes_to,
+            known_steps=tuple(self.workflow.steps),
+            handles_signals=declared.handles_signals,
+            compensates=declared.compensates,
+            max_visits_without_parking=self.settings.MAX_VISITS_WITHOUT_PARKING,
+        )
+
+    def answer(self, answer: Answer) -> Advanced:
+        """End the turn without a decision."""
+        return Advanced(answer, self.row.pk, self.using)
+
+    def commit(self, *, mail: bool = False, exc: BaseException | None = None) -> Advanced:
+        """Write the journal, schedule the instance, and plan what follows after commit.
+
+        Args:
+            mail: something in the mailbox can be acted on at once.
+            exc: the exception behind a failure, for the log.
+        """
+        state = self.journal.state
+        runnable = not state.is_terminal and not state.paused
+        due = runnable and state.due_at is not None and state.due_at <= self.now
+        more = due or (mail and not state.paused)
+        events = store.write(self.row, self.journal, poll_at=self.poll_at(more=more), suspect=False, recoveries=0)
+        for event in events:
+            self.effects.send(self.row.workflow_name, self.row.definition_version, event)
+            report(self.effects, self.row, event, exc)
+        if more and not self.mode.hold:
+            self.effects.wake(self.row.pk, self.row.queue)
+        return Advanced(
+            Answer.ADVANCED, self.row.pk, self.using, self.effects, version=self.row.version, more=more, mail=mail
+        )
+
+    def poll_at(self, *, more: bool) -> datetime | None:
+        """When the scheduler looks next: at the end of the driver's hold, or when the instance is due."""
+        state = self.journal.state
+        if state.is_terminal or state.paused:
+            return None
+        if more and self.mode.hold:
+            return self.now + self.settings.duration("HOLD")
+        return handed_out(self.now) if more else state.due_at

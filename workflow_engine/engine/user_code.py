@@ -1,0 +1,132 @@
+"""Calling what users wrote, and making a value of whatever comes back."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from types import TracebackType
+from typing import Any
+
+from django.db import connections, transaction
+
+from workflow_engine import serialization
+from workflow_engine.domain.decisions.rules import Failure
+from workflow_engine.domain.journal import Journal
+from workflow_engine.domain.outcomes import Complete, Finish, Outcome, classify
+from workflow_engine.domain.state import State
+from workflow_engine.engine.infrastructure import is_infrastructure
+from workflow_engine.exceptions import FinalError, PostponedError, TransactionBrokenError, WorkflowEngineError
+
+_TRACEBACK_LIMIT = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Handler:
+    """A piece of user code, and what its success or failure decides."""
+
+    step: str
+    call: Callable[[], Any]
+    check: Callable[[Outcome], None]
+    succeed: Callable[[Journal, Outcome], None]
+    fail: Callable[[Journal, Failure], None]
+
+
+class UnrecordedFailureError(WorkflowEngineError):
+    """A handler failed and took the transaction with it: its failure is recorded in the next one."""
+
+    def __init__(
+        self, handler: Handler, failure: Failure, *, attempt: int, version: int, error: BaseException
+    ) -> None:
+        self.handler, self.failure, self.attempt, self.version, self.error = handler, failure, attempt, version, error
+        super().__init__(failure.message)
+
+
+def call_in_savepoint(handler: Handler, state: State, using: str) -> tuple[Outcome, timedelta]:
+    """Run the handler inside the engine's transaction, so that all it wrote goes or stays with its outcome.
+
+    Afterwards the connection is checked: Django leaves an atomic block without an exception, and without the writes,
+    when the connection was closed in it or a database error was swallowed.
+
+    Raises:
+        BaseException: what the handler raised, or what is wrong with its outcome; its writes are rolled back.
+    """
+    connection = connections[using]
+    raw_connection = connection.connection
+    connection.errors_occurred = False
+    started = time.perf_counter()
+    with transaction.atomic(using=using):
+        value = handler.call()
+        if connection.closed_in_transaction or connection.connection is not raw_connection:
+            raise TransactionBrokenError(handler.step, "closed the database connection")
+        if not connection.in_atomic_block:
+            raise TransactionBrokenError(handler.step, "ended the engine's transaction")
+        if connection.get_rollback():
+            raise TransactionBrokenError(handler.step, "marked the transaction for rollback")
+        if connection.errors_occurred:
+            raise TransactionBrokenError(handler.step, "swallowed a database error")
+        outcome = gated(classify(value), state)
+        handler.check(outcome)
+    return outcome, timedelta(seconds=time.perf_counter() - started)
+
+
+def gated(outcome: Outcome, state: State) -> Outcome:
+    """The outcome with its values in JSON form, checked, and the context still within its size once merged.
+
+    Raises:
+        NotSerializableError: a value can't be stored.
+    """
+    if isinstance(outcome, Complete | Finish) and outcome.result is not None:
+        outcome = replace(outcome, result=serialization.to_json(outcome.result, "result"))
+    updates = getattr(outcome, "updates", None)
+    if not updates:
+        return outcome
+    encoded = serialization.object_to_json(updates, "updates")
+    serialization.check_size({**state.context, **encoded}, "context")
+    return _with_updates(outcome, encoded)
+
+
+def failure_of(error: BaseException) -> Failure:
+    """An exception as the reason of a failed attempt. Texts are cleaned, so that a failure can always be stored."""
+    text = "".join(traceback.format_exception(type(error), error, _user_frames(error.__traceback__)))
+    return Failure(
+        type=type(error).__name__,
+        message=serialization.clean_text(str(error) or type(error).__name__),
+        retryable=not isinstance(error, FinalError),
+        traceback=serialization.clean_text(text[-_TRACEBACK_LIMIT:], _TRACEBACK_LIMIT),
+    )
+
+
+def _user_frames(frames: TracebackType | None) -> TracebackType | None:
+    """The traceback from where the user's code begins: how the engine called it helps nobody."""
+    first = frames
+    while first is not None and first.tb_frame.f_globals.get("__name__", "").startswith("workflow_engine."):
+        first = first.tb_next
+    return first or frames
+
+
+def is_database_trouble(error: BaseException, using: str) -> bool:
+    """Whether the engine's own connection failed under the handler; another database's trouble is the step's own."""
+    return is_infrastructure(error) and connections[using].errors_occurred
+
+
+def raised_by_user(error: BaseException) -> bool:
+    """Whether the error counts as a failed attempt. SystemExit does: a step must not end the worker."""
+    return isinstance(error, Exception | SystemExit) and not isinstance(error, PostponedError)
+
+
+def transaction_lost(using: str) -> bool:
+    """Whether the current transaction can't record anything any more."""
+    connection = connections[using]
+    return connection.closed_in_transaction or connection.connection is None or connection.needs_rollback
+
+
+def _with_updates(outcome: Any, updates: dict[str, Any]) -> Any:
+    """dataclasses.replace() can't rebuild Await, whose constructor takes its names one by one."""
+    copy = object.__new__(type(outcome))
+    for name in outcome.__slots__:
+        object.__setattr__(copy, name, updates if name == "updates" else getattr(outcome, name))
+    return copy
+

@@ -1,0 +1,98 @@
+"""The questions asked of the tables, each written once."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from django.db import connections, models
+from django.db.models import Exists, F, OuterRef, Q, Value
+
+from workflow_engine.domain.statuses import LIVE, Status
+
+if TYPE_CHECKING:
+    from workflow_engine.models import WorkflowInstance, WorkflowSignal
+
+Subject = models.Model | tuple[str, Any]
+"""What an instance is about: a model instance, or the pair (type, id), e.g. ("shop.order", "42")."""
+
+
+def subject_reference(subject: Subject | None) -> tuple[str, str]:
+    """The pair of strings that `subject_type` and `subject_id` store; ("", "") for None.
+
+    Raises:
+        ValueError: the model instance is not saved, so it has no key yet.
+        TypeError: neither a model instance nor a pair.
+    """
+    match subject:
+        case None:
+            return "", ""
+        case models.Model():
+            if subject.pk is None:
+                msg = f"The subject {type(subject).__name__} has no primary key yet. Save it before you use it."
+                raise ValueError(msg)
+            return subject._meta.label_lower, str(subject.pk)
+        case (str() as subject_type, subject_id) if subject_type and str(subject_id):
+            return subject_type, str(subject_id)
+    msg = f"subject must be a saved model instance or a pair like ('shop.order', 42), not {type(subject).__name__}."
+    raise TypeError(msg)
+
+
+class _JSONListHas(models.Func):
+    """SQLite's form of JSON containment for a list of strings."""
+
+    template = "EXISTS (SELECT 1 FROM json_each(%(expressions)s))"
+    arg_joiner = ") WHERE value = ("
+    output_field = models.BooleanField()
+    conditional = True
+
+
+class InstanceQuerySet(models.QuerySet["WorkflowInstance"]):
+    """Instances: `WorkflowInstance.objects.live().for_subject(order).awaiting("payment")`."""
+
+    def live(self) -> InstanceQuerySet:
+        """Those that have not ended."""
+        return self.filter(status__in=sorted(LIVE))
+
+    def for_subject(self, subject: Subject) -> InstanceQuerySet:
+        """Those about this object, given itself or as a pair like ("shop.order", 42)."""
+        subject_type, subject_id = subject_reference(subject)
+        return self.filter(subject_type=subject_type, subject_id=subject_id)
+
+    def awaiting(self, name: str | None = None) -> InstanceQuerySet:
+        """Those that await the signal `name`, or any signal."""
+        waiting = self.filter(status=Status.AWAITING)
+        if name is None:
+            return waiting
+        if connections[self.db].features.supports_json_field_contains:
+            return waiting.filter(awaiting_signals__contains=[name])
+        return waiting.filter(_JSONListHas(F("awaiting_signals"), Value(name)))
+
+    def due(self, now: datetime) -> InstanceQuerySet:
+        """Those the scheduler should look at by `now`, the longest due first."""
+        return self.filter(poll_at__lte=now).order_by("poll_at", "id")
+
+    def unclaimed(self, now: datetime) -> InstanceQuerySet:
+        """Those no driver holds at `now`: never held, released, or held by one whose time ran out."""
+        return self.filter(Q(poll_at=None) | Q(poll_at=F("due_at")) | Q(poll_at__lte=now))
+
+    def with_pending_signals(self) -> InstanceQuerySet:
+        """Those with mailbox rows that nobody has looked at yet."""
+        pending = self._pending_signals().filter(instance_id=OuterRef("pk"))
+        return self.filter(Exists(pending))
+
+    def _pending_signals(self) -> SignalQuerySet:
+        signals: SignalQuerySet = self.model._meta.get_field("signals").related_model._default_manager.using(self.db)
+        return signals.pending()
+
+
+class SignalQuerySet(models.QuerySet["WorkflowSignal"]):
+    """Rows of the mailbox."""
+
+    def pending(self) -> SignalQuerySet:
+        """Those nobody has looked at yet."""
+        return self.filter(state="pending")
+
+    def unconsumed(self) -> SignalQuerySet:
+        """Those still to be acted on, oldest first: pending ones and those kept for a later await."""
+        return self.filter(state__in=("pending", "buffered")).order_by("id")
