@@ -23,7 +23,7 @@ class Registry:
         known = self.get(workflow.name, workflow.version)
         if known is not None and _path(known) != _path(workflow):
             raise DefinitionError(
-                workflow.__qualname__,
+                workflow.__name__,
                 f"{workflow.name!r} version {workflow.version} is already defined by {_path(known)}",
                 "Give it another name, or a higher version if it is the newer one.",
             )

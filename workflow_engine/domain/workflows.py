@@ -64,7 +64,7 @@ class Workflow(Generic[T]):
 
 
 def _check_attributes(workflow: type[Workflow[Any]]) -> None:
-    where = workflow.__qualname__
+    where = workflow.__name__
     check_policy(workflow.retry, where)
     check_version(workflow.version, where)
     check_queue(workflow.queue, where)
@@ -72,7 +72,7 @@ def _check_attributes(workflow: type[Workflow[Any]]) -> None:
 
 
 def _check_complete(workflow: type[Workflow[Any]]) -> None:
-    where = workflow.__qualname__
+    where = workflow.__name__
     if not workflow.name:
         raise DefinitionError(
             where,
@@ -83,7 +83,7 @@ def _check_complete(workflow: type[Workflow[Any]]) -> None:
     if not workflow.steps:
         raise DefinitionError(where, "it has no steps", "Declare one with @step, or add abstract = True for a base.")
     for declaration in workflow.steps.values():
-        where = f"{workflow.__qualname__}.{declaration.attribute}"
+        where = f"{workflow.__name__}.{declaration.attribute}"
         if not declaration.is_written(workflow):
             raise DefinitionError(where, "nothing says what it does", "Write its run(ctx), or a method of that name.")
         for target in declaration.goes_to or ():

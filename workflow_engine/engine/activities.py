@@ -34,6 +34,7 @@ from workflow_engine.exceptions import LeaseLost
 
 logger = logging.getLogger("workflow_engine")
 
+
 @dataclass(kw_only=True)
 class Attempt:
     """Work claimed under a lease, to be run outside any transaction.
@@ -77,7 +78,9 @@ class Attempt:
         except LeaseLost as lost:
             return self._stale(lost)
 
-    def _recorded(self, decide: Callable[[Journal], None], duration: timedelta, error: BaseException | None) -> Advanced:
+    def _recorded(
+        self, decide: Callable[[Journal], None], duration: timedelta, error: BaseException | None
+    ) -> Advanced:
         locked = self.lease.locked()
         if locked.row.due_at is None or locked.row.due_at <= locked.now:
             raise self.lease.lost("it ran out before the result was recorded")

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from workflow_engine import conf
 from workflow_engine.domain.decisions import leases
+from workflow_engine.domain.decisions.failure import next_undo
 from workflow_engine.domain.decisions.outcome import wake
 from workflow_engine.domain.decisions.requests import carry_out_requested_cancel
 from workflow_engine.domain.decisions.waiting import TIMEOUT
@@ -62,8 +63,9 @@ def take_turn(instance_id: UUID, using: str, mode: Mode) -> Advanced:
         return turn.answer(Answer.PAUSED)
     if taken is None and not _is_due(turn):
         return _not_due(turn)
-    if turn.workflow is None:
+    if not _has_code(turn):
         return _leave_to_others(turn)
+    assert turn.workflow is not None
     if turn.workflow.version != turn.state.definition_version:
         turn.journal.add(EventKind.VERSION_CHANGED, definition_version=turn.workflow.version)
     return _act(turn, taken)
@@ -102,6 +104,14 @@ def _absent(instance_id: UUID, using: str) -> Advanced:
     return Advanced(Answer.GONE, instance_id, using)
 
 
+def _has_code(turn: Turn) -> bool:
+    """Whether this process can do what is next. A class may have lost a step without a new version; that is no reason
+    to fail what is in flight."""
+    entry = next_undo(turn.state) if turn.state.status == Status.COMPENSATING else None
+    needed = turn.state.current_step if entry is None else entry["step"]
+    return turn.workflow is not None and needed in turn.workflow.steps
+
+
 def _is_due(turn: Turn) -> bool:
     return turn.state.due_at is not None and turn.state.due_at <= turn.now
 
@@ -115,7 +125,8 @@ def _not_due(turn: Turn) -> Advanced:
 
 
 def _leave_to_others(turn: Turn) -> Advanced:
-    """No code here can run it: look again later, and count nothing."""
+    """No code here can run it: look again later, and count nothing. Its mail is sorted, so that nobody polls for it."""
+    mailbox.set_aside(turn)
     store.update(turn.row, poll_at=turn.now + turn.settings.duration("POSTPONE"))
     return turn.answer(Answer.NO_CODE)
 

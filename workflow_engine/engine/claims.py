@@ -22,12 +22,12 @@ from workflow_engine.engine.turns import Advanced, Answer, Mode, Turn
 from workflow_engine.models import WorkflowInstance
 
 
-def hold(instance_id: UUID, using: str) -> bool:
-    """Take an instance for this driver; False if somebody has it, or it has ended or is paused.
+def hold(instance_id: UUID, using: str) -> Answer:
+    """Take an instance for this driver: ADVANCED if that worked, else why not (LOCKED, GONE, PAUSED, ENDED).
 
     Two workers can't both succeed: the second one finds the first one's hold in the row it locks.
     """
-    return run_outermost(using, partial(_hold, instance_id, using)).more
+    return run_outermost(using, partial(_hold, instance_id, using)).answer
 
 
 def release(instance_id: UUID, version: int, using: str) -> None:
@@ -47,10 +47,13 @@ def claim_suspect(instance_id: UUID, using: str) -> Advanced:
 def _hold(instance_id: UUID, using: str) -> Advanced:
     locked = lock(instance_id, using)
     if locked is None:
-        return Advanced(Answer.LOCKED, instance_id, using)
+        exists = WorkflowInstance.objects.using(using).filter(pk=instance_id).exists()
+        return Advanced(Answer.LOCKED if exists else Answer.GONE, instance_id, using)
     row, now = locked
+    if row.is_terminal or row.paused:
+        return Advanced(Answer.ENDED if row.is_terminal else Answer.PAUSED, instance_id, using)
     normal = row.poll_at is None or row.poll_at == row.due_at
-    if row.is_terminal or row.paused or not (normal or row.poll_at <= now):
+    if not normal and row.poll_at > now:
         return Advanced(Answer.LOCKED, instance_id, using)
     # Neither normal nor held any more: a driver's hold or a job's grace ran out, and nobody reported back.
     store.update(row, poll_at=now + conf.current().duration("HOLD"), suspect=row.suspect or not normal)

@@ -13,11 +13,11 @@ from workflow_engine.domain.decisions.failure import next_undo
 from workflow_engine.domain.decisions.rules import Failure
 from workflow_engine.domain.journal import Journal
 from workflow_engine.domain.outcomes import Outcome
-from workflow_engine.engine import steps, store
+from workflow_engine.engine import steps
 from workflow_engine.engine.activities import Attempt
 from workflow_engine.engine.contexts import make_context
 from workflow_engine.engine.leases import HeldLease, new_owner
-from workflow_engine.engine.turns import Advanced, Answer, Turn
+from workflow_engine.engine.turns import Advanced, Turn
 from workflow_engine.engine.user_code import Handler
 
 Entry = Mapping[str, Any]
@@ -29,10 +29,6 @@ def undo_next(turn: Turn) -> Advanced:
     if entry is None:  # a retry() found nothing left
         undo.settle(turn.journal)
         return turn.commit()
-    assert turn.workflow is not None
-    if entry["step"] not in turn.workflow.steps:
-        store.update(turn.row, poll_at=turn.now + turn.settings.duration("POSTPONE"))
-        return turn.answer(Answer.NO_CODE)
     bound = turn.step(entry["step"])
     if turn.state.lease_owner:
         return _lost_undo(turn, entry, bound)

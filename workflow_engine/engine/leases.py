@@ -93,4 +93,3 @@ class HeldLease:
     def remaining_attempt(self) -> timedelta:
         """How much of the attempt's timeout is left."""
         return self.timeout - timedelta(seconds=time.monotonic() - self.started_at)
-

@@ -60,7 +60,15 @@ def look_again(turn: Turn) -> bool:
 
 def consume(turn: Turn, item: WorkflowSignal, state: State) -> None:
     """Mark the row as consumed by the visit that `state` is in. Commits with the handler's outcome or not at all."""
-    _mark(turn, [item], Mail.CONSUMED, consumed_at=turn.now, consumed_step=state.current_step, consumed_visit=state.visit)
+    _mark(
+        turn, [item], Mail.CONSUMED, consumed_at=turn.now, consumed_step=state.current_step, consumed_visit=state.visit
+    )
+
+
+def set_aside(turn: Turn) -> None:
+    """Keep pending signals for whoever can run the instance: they are found again when it is polled."""
+    signals = WorkflowSignal.objects.using(turn.using).filter(instance_id=turn.row.pk, kind=Kind.SIGNAL)
+    signals.pending().update(state=Mail.BUFFERED)
 
 
 def received(item: WorkflowSignal) -> Signal:

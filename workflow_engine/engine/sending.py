@@ -181,9 +181,7 @@ def _signal_message(name: str, data: Any, idempotency_key: str | None, actor: An
     if not isinstance(name, str) or not name or len(name) > _NAME_LIMIT:
         raise NotSerializableError("signal name", "", f"must be a text of 1 to {_NAME_LIMIT} characters, not {name!r}")
     payload = serialization.to_json(data, "signal data")
-    return _Message(
-        kind=Kind.SIGNAL, name=name, data=payload, actor=actor_name(actor), idempotency_key=idempotency_key
-    )
+    return _Message(kind=Kind.SIGNAL, name=name, data=payload, actor=actor_name(actor), idempotency_key=idempotency_key)
 
 
 def _send(rows: list[WorkflowInstance], message: _Message, using: str) -> list[WorkflowSignal]:

@@ -136,7 +136,9 @@ def _loaded(stored: WorkflowEvent) -> Event:
 
 
 def _json_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value.isoformat() if isinstance(value, datetime) else _plain(value) for name, value in changes.items()}
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else _plain(value) for name, value in changes.items()
+    }
 
 
 def _plain(value: Any) -> Any:

@@ -37,9 +37,7 @@ class Handler:
 class UnrecordedFailureError(WorkflowEngineError):
     """A handler failed and took the transaction with it: its failure is recorded in the next one."""
 
-    def __init__(
-        self, handler: Handler, failure: Failure, *, attempt: int, version: int, error: BaseException
-    ) -> None:
+    def __init__(self, handler: Handler, failure: Failure, *, attempt: int, version: int, error: BaseException) -> None:
         self.handler, self.failure, self.attempt, self.version, self.error = handler, failure, attempt, version, error
         super().__init__(failure.message)
 
@@ -129,4 +127,3 @@ def _with_updates(outcome: Any, updates: dict[str, Any]) -> Any:
     for name in outcome.__slots__:
         object.__setattr__(copy, name, updates if name == "updates" else getattr(outcome, name))
     return copy
-

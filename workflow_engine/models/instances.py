@@ -110,9 +110,7 @@ class WorkflowInstance(models.Model):
             models.Index(fields=("subject_type", "subject_id"), name="workflow_instances_subject"),
         )
         constraints = (
-            models.CheckConstraint(
-                condition=Q(status__in=sorted(Status)), name="workflow_instances_status_known"
-            ),
+            models.CheckConstraint(condition=Q(status__in=sorted(Status)), name="workflow_instances_status_known"),
             models.CheckConstraint(
                 condition=(_ENDED & Q(finished_at__isnull=False)) | (~_ENDED & Q(finished_at__isnull=True)),
                 name="workflow_instances_finished_when_terminal",

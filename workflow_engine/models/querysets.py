@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from django.db import connections, models
-from django.db.models import Exists, F, OuterRef, Q, Value
+from django.db.models import F, Q, Value
 
 from workflow_engine.domain.statuses import LIVE, Status
 
@@ -72,18 +73,9 @@ class InstanceQuerySet(models.QuerySet["WorkflowInstance"]):
         """Those the scheduler should look at by `now`, the longest due first."""
         return self.filter(poll_at__lte=now).order_by("poll_at", "id")
 
-    def unclaimed(self, now: datetime) -> InstanceQuerySet:
-        """Those no driver holds at `now`: never held, released, or held by one whose time ran out."""
-        return self.filter(Q(poll_at=None) | Q(poll_at=F("due_at")) | Q(poll_at__lte=now))
-
-    def with_pending_signals(self) -> InstanceQuerySet:
-        """Those with mailbox rows that nobody has looked at yet."""
-        pending = self._pending_signals().filter(instance_id=OuterRef("pk"))
-        return self.filter(Exists(pending))
-
-    def _pending_signals(self) -> SignalQuerySet:
-        signals: SignalQuerySet = self.model._meta.get_field("signals").related_model._default_manager.using(self.db)
-        return signals.pending()
+    def after(self, poll_at: datetime, instance_id: UUID) -> InstanceQuerySet:
+        """The rest of `due`, behind this row: keyset paging, so that a row nobody can take is stepped over."""
+        return self.filter(Q(poll_at__gt=poll_at) | Q(poll_at=poll_at, id__gt=instance_id))
 
 
 class SignalQuerySet(models.QuerySet["WorkflowSignal"]):

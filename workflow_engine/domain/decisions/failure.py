@@ -41,7 +41,7 @@ def decide_failure(
     if failure.traceback:
         told["traceback"] = failure.traceback
     changes: dict[str, Any] = {"attempts": attempt, "lease_owner": "", "handling": handling, "error": error}
-    undo = _settled_attempt(state) if lost is None else lost
+    undo = _settled_attempt(state, failure) if lost is None else lost
     if final:
         journal.add(EventKind.STEP_FAILED, undo=undo, data=told, **changes)
         fail_workflow(journal)
@@ -88,10 +88,11 @@ def _undoable(entry: Mapping[str, Any]) -> bool:
     return entry["state"] != "known_failure" and "undo" not in entry
 
 
-def _settled_attempt(state: State) -> dict[str, Any] | None:
-    """An activity's attempt ended with a failure that it reported itself: unless an earlier one of this visit was
-    lost, nothing happened that needs an undo."""
+def _settled_attempt(state: State, failure: Failure) -> dict[str, Any] | None:
+    """The undo entry of an activity whose attempt failed: nothing to undo only if every attempt of the visit said so."""
     entry = next((entry for entry in state.compensation_stack if entry["visit"] == state.visit), None)
     if entry is None or entry["state"] != "started":
         return None
-    return {"visit": state.visit, "step": state.current_step, "state": "unknown" if entry.get("lost") else "known_failure"}
+    known = failure.stated and not entry.get("lost")
+    told = {"state": "known_failure"} if known else {"state": "unknown", "lost": True}
+    return {"visit": state.visit, "step": state.current_step, **told}

@@ -60,9 +60,9 @@ def decide_outcome(journal: Journal, outcome: Outcome, rules: StepRules) -> None
             _end(journal, result)
         case Retry(reason=reason, after=after):
             delay = after if after is None or isinstance(after, timedelta) else timedelta(seconds=after)
-            decide_failure(journal, Failure(type="Retry", message=reason, after=delay), rules)
+            decide_failure(journal, Failure(type="Retry", message=reason, stated=True, after=delay), rules)
         case Fail(reason=reason):
-            decide_failure(journal, Failure(type="Fail", message=reason, retryable=False), rules)
+            decide_failure(journal, Failure(type="Fail", message=reason, stated=True, retryable=False), rules)
         case _:
             assert_never(outcome)
 

@@ -24,11 +24,16 @@ class StepRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Why an attempt failed. `after` overrides the policy's delay; `traceback` is for the history only."""
+    """Why an attempt failed. `after` overrides the policy's delay; `traceback` is for the history only.
+
+    `stated`: the handler said so itself, with Fail or Retry, so it knows that nothing is left to undo. An exception
+    says nothing of the kind: a call whose answer got lost may well have been carried out.
+    """
 
     type: str
     message: str
     retryable: bool = True
+    stated: bool = False
     after: timedelta | None = None
     traceback: str = ""
 

@@ -54,9 +54,7 @@ def decide_undo_failure(journal: Journal, entry: Mapping[str, Any], failure: Fai
         )
         return
     give_up = {**undo, "undo": "failed"}
-    journal.add(
-        EventKind.COMPENSATION_FAILED, undo=give_up, data=told, lease_owner="", due_at=journal.now, error=error
-    )
+    journal.add(EventKind.COMPENSATION_FAILED, undo=give_up, data=told, lease_owner="", due_at=journal.now, error=error)
     settle(journal)
 
 

@@ -32,11 +32,13 @@ def decide_signal(journal: Journal, signal: Signal, outcome: Outcome, rules: Ste
     """The signal's handler returned `outcome`. True when that consumed the signal, False when it is to be retried."""
     match outcome:
         case Retry(reason=reason, after=after):
-            return decide_signal_failure(journal, signal, Failure(type="Retry", message=reason, after=after), rules)
+            return decide_signal_failure(
+                journal, signal, Failure(type="Retry", message=reason, stated=True, after=after), rules
+            )
         case Fail(reason=reason):
             # The user's decision ends this wait: a retry() runs the step again, and not this handler.
             _received(journal, signal)
-            decide_failure(journal, Failure(type="Fail", message=reason, retryable=False), rules)
+            decide_failure(journal, Failure(type="Fail", message=reason, stated=True, retryable=False), rules)
         case _:
             _received(journal, signal)
             decide_outcome(journal, outcome, rules)
@@ -56,7 +58,7 @@ def decide_timeout(journal: Journal, outcome: Outcome, rules: StepRules) -> None
     """The deadline passed, and the timeout's handler returned `outcome`."""
     match outcome:
         case Retry(reason=reason, after=after):
-            decide_timeout_failure(journal, Failure(type="Retry", message=reason, after=after), rules)
+            decide_timeout_failure(journal, Failure(type="Retry", message=reason, stated=True, after=after), rules)
         case _:
             _timed_out(journal)
             decide_outcome(journal, outcome, rules)

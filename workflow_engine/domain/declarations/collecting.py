@@ -30,7 +30,7 @@ def collect(workflow: type, reserved: Collection[str], retry: RetryPolicy) -> Ma
         for attribute in (draft.attribute, *draft.handlers.values()):
             if attribute in reserved:
                 raise DefinitionError(
-                    f"{workflow.__qualname__}.{attribute}",
+                    f"{workflow.__name__}.{attribute}",
                     "every workflow has an attribute of that name",
                     f"Rename the method; a step can keep its key with key={attribute!r}.",
                 )
@@ -38,7 +38,7 @@ def collect(workflow: type, reserved: Collection[str], retry: RetryPolicy) -> Ma
         other = declarations.setdefault(declaration.key, declaration)
         if other is not declaration:
             raise DefinitionError(
-                f"{workflow.__qualname__}.{draft.attribute}",
+                f"{workflow.__name__}.{draft.attribute}",
                 f"the key {other.key!r} is already taken by the step {other.attribute!r}",
                 "Give each step a key of its own.",
             )
@@ -55,19 +55,19 @@ def _place_steps(drafts: dict[str, Draft], owner: type, workflow: type) -> None:
                 draft.drop_handler(attribute)
         elif isinstance(getattr(value, "__wrapped__", None), Step):
             raise DefinitionError(
-                f"{workflow.__qualname__}.{attribute}",
+                f"{workflow.__name__}.{attribute}",
                 "another decorator hides that this is a step",
                 "Put @step or @activity on top of the others.",
             )
         elif attribute in drafts and roles_of(value):
             raise DefinitionError(
-                f"{workflow.__qualname__}.{attribute}",
+                f"{workflow.__name__}.{attribute}",
                 "a handler takes the name of an inherited step",
                 "Give it a name of its own.",
             )
         elif attribute in drafts and not callable(value):
             raise DefinitionError(
-                f"{workflow.__qualname__}.{attribute}",
+                f"{workflow.__name__}.{attribute}",
                 f"it replaces an inherited step by {shown(value)}",
                 "Replace it by a method or a step, or remove it with None.",
             )
@@ -77,7 +77,7 @@ def _attach_handlers(drafts: dict[str, Draft], owner: type, workflow: type) -> N
     taken: dict[tuple[str, str], str] = {}
     for attribute, value in vars(owner).items():
         for role in roles_of(value):
-            where = f"{workflow.__qualname__}.{attribute}"
+            where = f"{workflow.__name__}.{attribute}"
             names = [name for name in _names_of(role.step, workflow) if name in drafts]
             if not names:
                 raise DefinitionError(

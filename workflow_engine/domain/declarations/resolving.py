@@ -45,10 +45,10 @@ class Draft:
 
 def resolve(draft: Draft, workflow: type, retry: RetryPolicy) -> Declaration:
     """The declaration of the step in that class. Raises DefinitionError."""
-    where = f"{workflow.__qualname__}.{draft.attribute}"
+    where = f"{workflow.__name__}.{draft.attribute}"
     step = draft.step
     for name in (draft.attribute, *draft.handlers.values()):
-        check_not_async(_code(getattr_static(workflow, name)), f"{workflow.__qualname__}.{name}")
+        check_not_async(_code(getattr_static(workflow, name)), f"{workflow.__name__}.{name}")
     source = step if isinstance(step, Activity) else Activity
     timing = UndoOptions(timeout=source.timeout, lease=source.lease)
     key = step.key or draft.attribute

@@ -51,7 +51,7 @@ class Step(Generic[R_co]):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for name in ("run", *METHODS.values()):
-            check_not_async(vars(cls).get(name), f"{cls.__qualname__}.{name}")
+            check_not_async(vars(cls).get(name), f"{cls.__name__}.{name}")
 
     def __init__(self, **options: Unpack[StepOptions]) -> None:
         check_options(options, self.known_options, type(self).__name__)
