@@ -31,7 +31,7 @@ class DatabaseNow(Func):
 
     output_field = TextField()
 
-    def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper, **_: Any) -> tuple[str, tuple[()]]:
+    def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper, *_: Any, **__: Any) -> tuple[str, tuple[()]]:
         """The expression in the connection's dialect, as ISO 8601 text."""
         return _EXPRESSIONS[connection.vendor], ()
 

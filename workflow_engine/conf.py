@@ -84,5 +84,5 @@ def current() -> Settings:
     """
     given = configured()
     if unknown := given.keys() - set(KEYS):
-        raise ConfigurationError(sorted(unknown)[0], KEYS)
+        raise ConfigurationError(min(unknown), KEYS)
     return Settings(**given)

@@ -64,7 +64,7 @@ def check_size(encoded: Any, what: str) -> None:
         raise NotSerializableError(what, "", f"{problem}; store it in a table or file and pass its key")
 
 
-def object_to_json(value: Mapping[str, Any] | None, what: str) -> dict[str, Any]:
+def object_to_json(value: Any, what: str) -> dict[str, Any]:
     """Like `to_json`, for what must be a JSON object; None is the empty one.
 
     Raises:

@@ -82,8 +82,8 @@ def _due(now: datetime, using: str) -> Iterator[UUID]:
     last: tuple[datetime, UUID] | None = None
     while True:
         page = rows if last is None else rows.after(*last)
-        ids = list(page.values_list("poll_at", "pk")[:_PAGE])
-        yield from (instance_id for _, instance_id in ids)
-        if len(ids) < _PAGE:
+        found = [(poll_at, pk) for poll_at, pk in page.values_list("poll_at", "pk")[:_PAGE] if poll_at is not None]
+        yield from (instance_id for _, instance_id in found)
+        if len(found) < _PAGE:
             return
-        last = ids[-1]
+        last = found[-1]

@@ -27,7 +27,7 @@ class InlineDispatcher(Dispatcher):
     def __init__(self) -> None:
         self._thread = _Trampoline()
 
-    def dispatch(self, instance_id: UUID, *, queue: str, using: str) -> None:  # noqa: ARG002 - there are no queues here
+    def dispatch(self, instance_id: UUID, *, queue: str, using: str) -> None:
         """Drive the instance, or put it in line if this thread is driving one already."""
         if self._thread.queue is not None:
             self._thread.queue.append((instance_id, using))

@@ -100,7 +100,6 @@ class Attempt:
 
 def claim(turn: Turn) -> Advanced:
     """Commit an attempt of the current activity; it runs after that, outside."""
-    assert turn.workflow is not None
     bound, rules, owner = turn.step(), turn.rules(), new_owner()
     declared = bound.declaration
     lease = HeldLease(
@@ -117,7 +116,7 @@ def claim(turn: Turn) -> Advanced:
     ctx = make_context(
         turn.row,
         state,
-        turn.workflow.context_class,
+        turn.definition.context_class,
         now=turn.now,
         attempt=state.attempts,
         step=bound.key,

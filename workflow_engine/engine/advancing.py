@@ -65,9 +65,8 @@ def take_turn(instance_id: UUID, using: str, mode: Mode) -> Advanced:
         return _not_due(turn)
     if not _has_code(turn):
         return _leave_to_others(turn)
-    assert turn.workflow is not None
-    if turn.workflow.version != turn.state.definition_version:
-        turn.journal.add(EventKind.VERSION_CHANGED, definition_version=turn.workflow.version)
+    if turn.definition.version != turn.state.definition_version:
+        turn.journal.add(EventKind.VERSION_CHANGED, definition_version=turn.definition.version)
     return _act(turn, taken)
 
 
@@ -106,7 +105,8 @@ def _absent(instance_id: UUID, using: str) -> Advanced:
 
 def _has_code(turn: Turn) -> bool:
     """Whether this process can do what is next. A class may have lost a step without a new version; that is no reason
-    to fail what is in flight."""
+    to fail what is in flight.
+    """
     entry = next_undo(turn.state) if turn.state.status == Status.COMPENSATING else None
     needed = turn.state.current_step if entry is None else entry["step"]
     return turn.workflow is not None and needed in turn.workflow.steps

@@ -53,7 +53,7 @@ def _hold(instance_id: UUID, using: str) -> Advanced:
     if row.is_terminal or row.paused:
         return Advanced(Answer.ENDED if row.is_terminal else Answer.PAUSED, instance_id, using)
     normal = row.poll_at is None or row.poll_at == row.due_at
-    if not normal and row.poll_at > now:
+    if not normal and row.poll_at is not None and row.poll_at > now:
         return Advanced(Answer.LOCKED, instance_id, using)
     # Neither normal nor held any more: a driver's hold or a job's grace ran out, and nobody reported back.
     store.update(row, poll_at=now + conf.current().duration("HOLD"), suspect=row.suspect or not normal)

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 from workflow_engine.domain.context import Context, Lease
-from workflow_engine.domain.declarations import BoundStep
 from workflow_engine.domain.decisions import undo
 from workflow_engine.domain.decisions.failure import next_undo
 from workflow_engine.domain.decisions.rules import Failure
+from workflow_engine.domain.declarations import BoundStep
 from workflow_engine.domain.journal import Journal
 from workflow_engine.domain.outcomes import Outcome
 from workflow_engine.engine import steps
@@ -50,7 +50,7 @@ def _undo_here(turn: Turn, entry: Entry, bound: BoundStep) -> Advanced:
     handler = Handler(
         step=bound.key,
         call=partial(_call, bound, ctx, entry),
-        check=lambda outcome: None,  # noqa: ARG005 - an undo has no outcome to check
+        check=lambda outcome: None,
         succeed=partial(_undone, entry),
         fail=partial(_failed, entry, bound),
     )
@@ -74,7 +74,7 @@ def _claim(turn: Turn, entry: Entry, bound: BoundStep) -> Advanced:
         turn=turn,
         lease=lease,
         call=partial(_call, bound, ctx, entry),
-        check=lambda state, outcome: None,  # noqa: ARG005 - an undo has no outcome to check
+        check=lambda state, outcome: None,
         succeed=partial(_undone, entry),
         fail=partial(_failed, entry, bound),
     )
@@ -84,11 +84,10 @@ def _claim(turn: Turn, entry: Entry, bound: BoundStep) -> Advanced:
 
 
 def _context(turn: Turn, entry: Entry, attempt: int, lease: Lease | None) -> Context[Any]:
-    assert turn.workflow is not None
     return make_context(
         turn.row,
         turn.journal.state,
-        turn.workflow.context_class,
+        turn.definition.context_class,
         now=turn.now,
         attempt=attempt,
         step=entry["step"],

@@ -126,7 +126,7 @@ def _is_transient(error: DjangoDatabaseError) -> bool:
     if isinstance(code, int):
         return code in _MYSQL_CODES or (code == 0 and isinstance(error, InterfaceError))
     text = str(error)
-    if hasattr(cause, "sqlite_errorname"):
-        return str(cause.sqlite_errorname).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+    if sqlite_name := getattr(cause, "sqlite_errorname", ""):
+        return str(sqlite_name).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
     # psycopg gives no SQLSTATE when the connection itself failed.
     return isinstance(error, OperationalError | InterfaceError) and "connection" in text.lower()

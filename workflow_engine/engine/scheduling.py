@@ -10,5 +10,6 @@ from workflow_engine.dispatch import dispatcher
 
 def handed_out(now: datetime) -> datetime:
     """poll_at of an instance that is due and handed to the dispatcher: after the grace that a pushed job gets; at
-    once where workers fetch."""
+    once where workers fetch.
+    """
     return now + conf.current().duration("GRACE") if dispatcher().pushes else now

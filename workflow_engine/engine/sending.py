@@ -176,7 +176,7 @@ def _request(
     return _send([row], message, alias)[0]
 
 
-def _signal_message(name: str, data: Any, idempotency_key: str | None, actor: Any) -> _Message:
+def _signal_message(name: Any, data: Any, idempotency_key: str | None, actor: Any) -> _Message:
     serialization.to_json(name, "signal name")
     if not isinstance(name, str) or not name or len(name) > _NAME_LIMIT:
         raise NotSerializableError("signal name", "", f"must be a text of 1 to {_NAME_LIMIT} characters, not {name!r}")

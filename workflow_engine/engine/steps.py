@@ -6,11 +6,11 @@ from functools import partial
 from typing import Any
 
 from workflow_engine.domain.context import Context
-from workflow_engine.domain.declarations import BoundStep
 from workflow_engine.domain.decisions import waiting
 from workflow_engine.domain.decisions.failure import decide_failure
 from workflow_engine.domain.decisions.outcome import check_outcome, decide_outcome
 from workflow_engine.domain.decisions.rules import Failure, StepRules
+from workflow_engine.domain.declarations import BoundStep
 from workflow_engine.domain.journal import Journal
 from workflow_engine.domain.outcomes import Outcome
 from workflow_engine.domain.state import State
@@ -113,12 +113,11 @@ def run(turn: Turn, handler: Handler, *, attempt: int | None = None) -> Advanced
 
 def context_for(turn: Turn) -> Context[Any]:
     """The view of a step's body or handler."""
-    assert turn.workflow is not None
     state = turn.state
     return make_context(
         turn.row,
         state,
-        turn.workflow.context_class,
+        turn.definition.context_class,
         now=turn.now,
         attempt=state.attempts + 1,
         step=state.current_step,

@@ -12,8 +12,8 @@ from uuid import UUID
 
 from workflow_engine import conf
 from workflow_engine.after_commit import Effects
-from workflow_engine.domain.declarations import BoundStep
 from workflow_engine.domain.decisions.rules import StepRules
+from workflow_engine.domain.declarations import BoundStep
 from workflow_engine.domain.journal import Journal
 from workflow_engine.domain.registry import registry
 from workflow_engine.domain.state import State
@@ -70,7 +70,8 @@ class Advanced:
 @dataclass(slots=True, kw_only=True)
 class Mode:
     """How a turn is driven. `hold`: a driver goes on with it. `mail`: look at the mailbox first. `claimed`: this
-    driver has committed its claim on a suspect instance."""
+    driver has committed its claim on a suspect instance.
+    """
 
     hold: bool = False
     mail: bool = True
@@ -107,23 +108,30 @@ class Turn:
         row = self.row
         return registry.for_row(row.workflow_name, row.definition_version, self.state.remaining_steps)
 
+    @property
+    def definition(self) -> type[Workflow[Any]]:
+        """The code that runs this instance.
+
+        Raises:
+            UnknownWorkflowError: there is none here.
+        """
+        return self.workflow or registry.exact(self.row.workflow_name, self.row.definition_version)
+
     def step(self, key: str | None = None) -> BoundStep:
         """The current step (or the one named), bound to a new workflow object.
 
         Raises:
             KeyError: this code has no such step.
         """
-        assert self.workflow is not None
-        return self.workflow.steps[key or self.state.current_step].bind(self.workflow())
+        return self.definition.steps[key or self.state.current_step].bind(self.definition())
 
     def rules(self) -> StepRules:
         """What the decisions need to know of the current step."""
-        assert self.workflow is not None
-        declared = self.workflow.steps[self.state.current_step]
+        declared = self.definition.steps[self.state.current_step]
         return StepRules(
             retry=declared.retry,
             goes_to=declared.goes_to,
-            known_steps=tuple(self.workflow.steps),
+            known_steps=self.definition.step_keys(),
             handles_signals=declared.handles_signals,
             compensates=declared.compensates,
             max_visits_without_parking=self.settings.MAX_VISITS_WITHOUT_PARKING,

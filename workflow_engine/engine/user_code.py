@@ -15,7 +15,7 @@ from django.db import connections, transaction
 from workflow_engine import serialization
 from workflow_engine.domain.decisions.rules import Failure
 from workflow_engine.domain.journal import Journal
-from workflow_engine.domain.outcomes import Complete, Finish, Outcome, classify
+from workflow_engine.domain.outcomes import Await, Complete, Finish, Goto, Outcome, Sleep, classify
 from workflow_engine.domain.state import State
 from workflow_engine.engine.infrastructure import is_infrastructure
 from workflow_engine.exceptions import FinalError, PostponedError, TransactionBrokenError, WorkflowEngineError
@@ -121,9 +121,12 @@ def transaction_lost(using: str) -> bool:
     return connection.closed_in_transaction or connection.connection is None or connection.needs_rollback
 
 
-def _with_updates(outcome: Any, updates: dict[str, Any]) -> Any:
-    """dataclasses.replace() can't rebuild Await, whose constructor takes its names one by one."""
-    copy = object.__new__(type(outcome))
-    for name in outcome.__slots__:
-        object.__setattr__(copy, name, updates if name == "updates" else getattr(outcome, name))
-    return copy
+def _with_updates(outcome: Outcome, updates: dict[str, Any]) -> Outcome:
+    match outcome:
+        case Await(names=names, timeout=timeout):
+            # replace() can't rebuild it: its constructor takes the names one by one.
+            return Await(*names, timeout=timeout, updates=updates)
+        case Complete() | Finish() | Goto() | Sleep():
+            return replace(outcome, updates=updates)
+        case _:
+            return outcome

@@ -8,198 +8,463 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='WorkflowInstance',
+            name="WorkflowInstance",
             fields=[
-                ('id', models.UUIDField(default=workflow_engine.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False, verbose_name='id')),
-                ('workflow_name', models.CharField(max_length=100, verbose_name='workflow')),
-                ('definition_version', models.PositiveIntegerField(verbose_name='definition version')),
-                ('step_sequence', models.JSONField(help_text='the steps as they were when it started', verbose_name='step sequence')),
-                ('step_index', models.PositiveIntegerField(default=0, verbose_name='step index')),
-                ('current_step', models.CharField(max_length=100, verbose_name='current step')),
-                ('visit', models.PositiveIntegerField(default=1, help_text='counts every entry of a step', verbose_name='visit')),
-                ('visits_since_park', models.PositiveIntegerField(default=1, verbose_name='visits since it last waited')),
-                ('status', models.CharField(choices=[(workflow_engine.domain.statuses.Status['PENDING'], 'pending'), (workflow_engine.domain.statuses.Status['IN_PROGRESS'], 'in progress'), (workflow_engine.domain.statuses.Status['AWAITING'], 'awaiting'), (workflow_engine.domain.statuses.Status['SLEEPING'], 'sleeping'), (workflow_engine.domain.statuses.Status['COMPENSATING'], 'compensating'), (workflow_engine.domain.statuses.Status['COMPLETED'], 'completed'), (workflow_engine.domain.statuses.Status['FAILED'], 'failed'), (workflow_engine.domain.statuses.Status['COMPENSATED'], 'compensated'), (workflow_engine.domain.statuses.Status['CANCELLED'], 'cancelled')], default=workflow_engine.domain.statuses.Status['PENDING'], max_length=20, verbose_name='status')),
-                ('ends_as', models.CharField(blank=True, default='', max_length=20, verbose_name='ends as')),
-                ('input', models.JSONField(default=dict, verbose_name='input')),
-                ('context', models.JSONField(default=dict, verbose_name='context')),
-                ('result', models.JSONField(default=None, null=True, verbose_name='result')),
-                ('error', models.JSONField(default=None, null=True, verbose_name='error')),
-                ('subject_type', models.CharField(blank=True, default='', max_length=100, verbose_name='subject type')),
-                ('subject_id', models.CharField(blank=True, default='', max_length=255, verbose_name='subject id')),
-                ('tenant', models.CharField(blank=True, default='', max_length=100, verbose_name='tenant')),
-                ('run', models.PositiveIntegerField(default=1, verbose_name='run')),
-                ('parent_key', models.CharField(blank=True, default='', max_length=255, verbose_name='parent key')),
-                ('queue', models.CharField(blank=True, default='', max_length=100, verbose_name='queue')),
-                ('attempts', models.PositiveIntegerField(default=0, help_text='of this visit', verbose_name='attempts')),
-                ('recoveries', models.PositiveIntegerField(default=0, help_text='processes that died on it', verbose_name='recoveries')),
-                ('suspect', models.BooleanField(default=False, verbose_name='suspect')),
-                ('awaiting_signals', models.JSONField(default=list, verbose_name='awaited signals')),
-                ('handling', models.CharField(blank=True, default='', help_text='the handler a retry calls again', max_length=40, verbose_name='handling')),
-                ('due_at', models.DateTimeField(help_text='when it may be acted on', null=True, verbose_name='due at')),
-                ('deadline_at', models.DateTimeField(help_text='when the wait times out', null=True, verbose_name='deadline')),
-                ('poll_at', models.DateTimeField(help_text='when the scheduler looks next', null=True, verbose_name='poll at')),
-                ('lease_token', models.PositiveBigIntegerField(default=0, verbose_name='lease token')),
-                ('lease_owner', models.CharField(blank=True, default='', max_length=100, verbose_name='lease owner')),
-                ('cancel_requested', models.JSONField(default=None, null=True, verbose_name='cancel requested')),
-                ('paused', models.BooleanField(default=False, verbose_name='paused')),
-                ('compensation_stack', models.JSONField(default=list, verbose_name='compensation stack')),
-                ('key_hash', models.CharField(editable=False, max_length=64, null=True, unique=True, verbose_name='key hash')),
-                ('idempotency_key', models.CharField(max_length=255, null=True, verbose_name='idempotency key')),
-                ('fingerprint', models.CharField(blank=True, default='', max_length=64, verbose_name='fingerprint of the start')),
-                ('version', models.PositiveBigIntegerField(default=1, verbose_name='row version')),
-                ('last_seq', models.PositiveBigIntegerField(default=0, verbose_name='last event')),
-                ('created_at', models.DateTimeField(verbose_name='created at')),
-                ('started_at', models.DateTimeField(null=True, verbose_name='started at')),
-                ('status_changed_at', models.DateTimeField(verbose_name='status changed at')),
-                ('finished_at', models.DateTimeField(null=True, verbose_name='finished at')),
-                ('parent', models.ForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='children', to='workflow_engine.workflowinstance', verbose_name='parent')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=workflow_engine.models.identifiers.uuid7,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="id",
+                    ),
+                ),
+                ("workflow_name", models.CharField(max_length=100, verbose_name="workflow")),
+                ("definition_version", models.PositiveIntegerField(verbose_name="definition version")),
+                (
+                    "step_sequence",
+                    models.JSONField(help_text="the steps as they were when it started", verbose_name="step sequence"),
+                ),
+                ("step_index", models.PositiveIntegerField(default=0, verbose_name="step index")),
+                ("current_step", models.CharField(max_length=100, verbose_name="current step")),
+                (
+                    "visit",
+                    models.PositiveIntegerField(
+                        default=1, help_text="counts every entry of a step", verbose_name="visit"
+                    ),
+                ),
+                (
+                    "visits_since_park",
+                    models.PositiveIntegerField(default=1, verbose_name="visits since it last waited"),
+                ),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            (workflow_engine.domain.statuses.Status["PENDING"], "pending"),
+                            (workflow_engine.domain.statuses.Status["IN_PROGRESS"], "in progress"),
+                            (workflow_engine.domain.statuses.Status["AWAITING"], "awaiting"),
+                            (workflow_engine.domain.statuses.Status["SLEEPING"], "sleeping"),
+                            (workflow_engine.domain.statuses.Status["COMPENSATING"], "compensating"),
+                            (workflow_engine.domain.statuses.Status["COMPLETED"], "completed"),
+                            (workflow_engine.domain.statuses.Status["FAILED"], "failed"),
+                            (workflow_engine.domain.statuses.Status["COMPENSATED"], "compensated"),
+                            (workflow_engine.domain.statuses.Status["CANCELLED"], "cancelled"),
+                        ],
+                        default=workflow_engine.domain.statuses.Status["PENDING"],
+                        max_length=20,
+                        verbose_name="status",
+                    ),
+                ),
+                ("ends_as", models.CharField(blank=True, default="", max_length=20, verbose_name="ends as")),
+                ("input", models.JSONField(default=dict, verbose_name="input")),
+                ("context", models.JSONField(default=dict, verbose_name="context")),
+                ("result", models.JSONField(default=None, null=True, verbose_name="result")),
+                ("error", models.JSONField(default=None, null=True, verbose_name="error")),
+                ("subject_type", models.CharField(blank=True, default="", max_length=100, verbose_name="subject type")),
+                ("subject_id", models.CharField(blank=True, default="", max_length=255, verbose_name="subject id")),
+                ("tenant", models.CharField(blank=True, default="", max_length=100, verbose_name="tenant")),
+                ("run", models.PositiveIntegerField(default=1, verbose_name="run")),
+                ("parent_key", models.CharField(blank=True, default="", max_length=255, verbose_name="parent key")),
+                ("queue", models.CharField(blank=True, default="", max_length=100, verbose_name="queue")),
+                (
+                    "attempts",
+                    models.PositiveIntegerField(default=0, help_text="of this visit", verbose_name="attempts"),
+                ),
+                (
+                    "recoveries",
+                    models.PositiveIntegerField(
+                        default=0, help_text="processes that died on it", verbose_name="recoveries"
+                    ),
+                ),
+                ("suspect", models.BooleanField(default=False, verbose_name="suspect")),
+                ("awaiting_signals", models.JSONField(default=list, verbose_name="awaited signals")),
+                (
+                    "handling",
+                    models.CharField(
+                        blank=True,
+                        default="",
+                        help_text="the handler a retry calls again",
+                        max_length=40,
+                        verbose_name="handling",
+                    ),
+                ),
+                ("due_at", models.DateTimeField(help_text="when it may be acted on", null=True, verbose_name="due at")),
+                (
+                    "deadline_at",
+                    models.DateTimeField(help_text="when the wait times out", null=True, verbose_name="deadline"),
+                ),
+                (
+                    "poll_at",
+                    models.DateTimeField(help_text="when the scheduler looks next", null=True, verbose_name="poll at"),
+                ),
+                ("lease_token", models.PositiveBigIntegerField(default=0, verbose_name="lease token")),
+                ("lease_owner", models.CharField(blank=True, default="", max_length=100, verbose_name="lease owner")),
+                ("cancel_requested", models.JSONField(default=None, null=True, verbose_name="cancel requested")),
+                ("paused", models.BooleanField(default=False, verbose_name="paused")),
+                ("compensation_stack", models.JSONField(default=list, verbose_name="compensation stack")),
+                (
+                    "key_hash",
+                    models.CharField(editable=False, max_length=64, null=True, unique=True, verbose_name="key hash"),
+                ),
+                ("idempotency_key", models.CharField(max_length=255, null=True, verbose_name="idempotency key")),
+                (
+                    "fingerprint",
+                    models.CharField(blank=True, default="", max_length=64, verbose_name="fingerprint of the start"),
+                ),
+                ("version", models.PositiveBigIntegerField(default=1, verbose_name="row version")),
+                ("last_seq", models.PositiveBigIntegerField(default=0, verbose_name="last event")),
+                ("created_at", models.DateTimeField(verbose_name="created at")),
+                ("started_at", models.DateTimeField(null=True, verbose_name="started at")),
+                ("status_changed_at", models.DateTimeField(verbose_name="status changed at")),
+                ("finished_at", models.DateTimeField(null=True, verbose_name="finished at")),
+                (
+                    "parent",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="children",
+                        to="workflow_engine.workflowinstance",
+                        verbose_name="parent",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'workflow instance',
-                'verbose_name_plural': 'workflow instances',
-                'db_table': 'workflow_instances',
-                'permissions': (('signal_workflowinstance', 'Can send signals to workflow instances'), ('retry_workflowinstance', 'Can retry failed workflow instances'), ('cancel_workflowinstance', 'Can cancel workflow instances'), ('pause_workflowinstance', 'Can pause workflow instances'), ('resume_workflowinstance', 'Can resume workflow instances'), ('advance_workflowinstance', 'Can advance workflow instances')),
+                "verbose_name": "workflow instance",
+                "verbose_name_plural": "workflow instances",
+                "db_table": "workflow_instances",
+                "permissions": (
+                    ("signal_workflowinstance", "Can send signals to workflow instances"),
+                    ("retry_workflowinstance", "Can retry failed workflow instances"),
+                    ("cancel_workflowinstance", "Can cancel workflow instances"),
+                    ("pause_workflowinstance", "Can pause workflow instances"),
+                    ("resume_workflowinstance", "Can resume workflow instances"),
+                    ("advance_workflowinstance", "Can advance workflow instances"),
+                ),
             },
         ),
         migrations.CreateModel(
-            name='WorkflowEvent',
+            name="WorkflowEvent",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('seq', models.PositiveBigIntegerField(verbose_name='number')),
-                ('kind', models.CharField(max_length=40, verbose_name='kind')),
-                ('step', models.CharField(blank=True, default='', max_length=100, verbose_name='step')),
-                ('visit', models.PositiveIntegerField(default=0, verbose_name='visit')),
-                ('attempt', models.PositiveIntegerField(default=0, verbose_name='attempt')),
-                ('actor', models.CharField(blank=True, default='', max_length=255, verbose_name='actor')),
-                ('trigger', models.CharField(blank=True, default='', max_length=100, verbose_name='trigger')),
-                ('data', models.JSONField(default=dict, verbose_name='data')),
-                ('created_at', models.DateTimeField(verbose_name='created at')),
-                ('duration', models.DurationField(null=True, verbose_name='duration')),
-                ('instance', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='events', to='workflow_engine.workflowinstance', verbose_name='instance')),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("seq", models.PositiveBigIntegerField(verbose_name="number")),
+                ("kind", models.CharField(max_length=40, verbose_name="kind")),
+                ("step", models.CharField(blank=True, default="", max_length=100, verbose_name="step")),
+                ("visit", models.PositiveIntegerField(default=0, verbose_name="visit")),
+                ("attempt", models.PositiveIntegerField(default=0, verbose_name="attempt")),
+                ("actor", models.CharField(blank=True, default="", max_length=255, verbose_name="actor")),
+                ("trigger", models.CharField(blank=True, default="", max_length=100, verbose_name="trigger")),
+                ("data", models.JSONField(default=dict, verbose_name="data")),
+                ("created_at", models.DateTimeField(verbose_name="created at")),
+                ("duration", models.DurationField(null=True, verbose_name="duration")),
+                (
+                    "instance",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="events",
+                        to="workflow_engine.workflowinstance",
+                        verbose_name="instance",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'workflow event',
-                'verbose_name_plural': 'workflow events',
-                'db_table': 'workflow_events',
-                'ordering': ('instance', 'seq'),
+                "verbose_name": "workflow event",
+                "verbose_name_plural": "workflow events",
+                "db_table": "workflow_events",
+                "ordering": ("instance", "seq"),
             },
         ),
         migrations.CreateModel(
-            name='WorkflowSignal',
+            name="WorkflowSignal",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('kind', models.CharField(choices=[('signal', 'signal'), ('cancel', 'cancel'), ('pause', 'pause'), ('resume', 'resume'), ('retry', 'retry')], default='signal', max_length=10, verbose_name='kind')),
-                ('name', models.CharField(max_length=200, verbose_name='name')),
-                ('data', models.JSONField(default=None, null=True, verbose_name='data')),
-                ('actor', models.CharField(blank=True, default='', max_length=255, verbose_name='actor')),
-                ('key_hash', models.CharField(editable=False, max_length=64, null=True, unique=True, verbose_name='key hash')),
-                ('idempotency_key', models.CharField(max_length=255, null=True, verbose_name='idempotency key')),
-                ('state', models.CharField(choices=[('pending', 'pending'), ('buffered', 'buffered'), ('consumed', 'consumed'), ('discarded', 'discarded'), ('rejected', 'rejected')], default='pending', max_length=10, verbose_name='state')),
-                ('reason', models.CharField(blank=True, default='', max_length=255, verbose_name='reason')),
-                ('received_at', models.DateTimeField(verbose_name='received at')),
-                ('consumed_at', models.DateTimeField(null=True, verbose_name='consumed at')),
-                ('consumed_step', models.CharField(blank=True, default='', max_length=100, verbose_name='consumed by step')),
-                ('consumed_visit', models.PositiveIntegerField(null=True, verbose_name='consumed by visit')),
-                ('instance', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='signals', to='workflow_engine.workflowinstance', verbose_name='instance')),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("signal", "signal"),
+                            ("cancel", "cancel"),
+                            ("pause", "pause"),
+                            ("resume", "resume"),
+                            ("retry", "retry"),
+                        ],
+                        default="signal",
+                        max_length=10,
+                        verbose_name="kind",
+                    ),
+                ),
+                ("name", models.CharField(max_length=200, verbose_name="name")),
+                ("data", models.JSONField(default=None, null=True, verbose_name="data")),
+                ("actor", models.CharField(blank=True, default="", max_length=255, verbose_name="actor")),
+                (
+                    "key_hash",
+                    models.CharField(editable=False, max_length=64, null=True, unique=True, verbose_name="key hash"),
+                ),
+                ("idempotency_key", models.CharField(max_length=255, null=True, verbose_name="idempotency key")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("pending", "pending"),
+                            ("buffered", "buffered"),
+                            ("consumed", "consumed"),
+                            ("discarded", "discarded"),
+                            ("rejected", "rejected"),
+                        ],
+                        default="pending",
+                        max_length=10,
+                        verbose_name="state",
+                    ),
+                ),
+                ("reason", models.CharField(blank=True, default="", max_length=255, verbose_name="reason")),
+                ("received_at", models.DateTimeField(verbose_name="received at")),
+                ("consumed_at", models.DateTimeField(null=True, verbose_name="consumed at")),
+                (
+                    "consumed_step",
+                    models.CharField(blank=True, default="", max_length=100, verbose_name="consumed by step"),
+                ),
+                ("consumed_visit", models.PositiveIntegerField(null=True, verbose_name="consumed by visit")),
+                (
+                    "instance",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="signals",
+                        to="workflow_engine.workflowinstance",
+                        verbose_name="instance",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'workflow signal',
-                'verbose_name_plural': 'workflow signals',
-                'db_table': 'workflow_signals',
+                "verbose_name": "workflow signal",
+                "verbose_name_plural": "workflow signals",
+                "db_table": "workflow_signals",
             },
         ),
         migrations.CreateModel(
-            name='WorkflowWorker',
+            name="WorkflowWorker",
             fields=[
-                ('id', models.UUIDField(default=workflow_engine.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('kind', models.CharField(choices=[('worker', 'embedded worker'), ('tick', 'tick'), ('celery', 'Celery worker')], max_length=10, verbose_name='kind')),
-                ('host', models.CharField(max_length=255, verbose_name='host')),
-                ('pid', models.PositiveIntegerField(verbose_name='process id')),
-                ('knows', models.JSONField(default=list, verbose_name='workflows it can run')),
-                ('started_at', models.DateTimeField(verbose_name='started at')),
-                ('seen_at', models.DateTimeField(verbose_name='last seen at')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=workflow_engine.models.identifiers.uuid7,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("worker", "embedded worker"), ("tick", "tick"), ("celery", "Celery worker")],
+                        max_length=10,
+                        verbose_name="kind",
+                    ),
+                ),
+                ("host", models.CharField(max_length=255, verbose_name="host")),
+                ("pid", models.PositiveIntegerField(verbose_name="process id")),
+                ("knows", models.JSONField(default=list, verbose_name="workflows it can run")),
+                ("started_at", models.DateTimeField(verbose_name="started at")),
+                ("seen_at", models.DateTimeField(verbose_name="last seen at")),
             ],
             options={
-                'verbose_name': 'workflow worker',
-                'verbose_name_plural': 'workflow workers',
-                'db_table': 'workflow_workers',
-                'indexes': [models.Index(fields=['kind', 'seen_at'], name='workflow_workers_seen')],
+                "verbose_name": "workflow worker",
+                "verbose_name_plural": "workflow workers",
+                "db_table": "workflow_workers",
+                "indexes": [models.Index(fields=["kind", "seen_at"], name="workflow_workers_seen")],
             },
         ),
         migrations.AddIndex(
-            model_name='workflowinstance',
-            index=workflow_engine.models.indexes.PartialWherePossible('poll_at', 'id', name='workflow_instances_poll', where=models.Q(('poll_at__isnull', False))),
+            model_name="workflowinstance",
+            index=workflow_engine.models.indexes.PartialWherePossible(
+                "poll_at", "id", name="workflow_instances_poll", where=models.Q(("poll_at__isnull", False))
+            ),
         ),
         migrations.AddIndex(
-            model_name='workflowinstance',
-            index=workflow_engine.models.indexes.PartialWherePossible('finished_at', name='workflow_instances_finished', where=models.Q(('finished_at__isnull', False))),
+            model_name="workflowinstance",
+            index=workflow_engine.models.indexes.PartialWherePossible(
+                "finished_at", name="workflow_instances_finished", where=models.Q(("finished_at__isnull", False))
+            ),
         ),
         migrations.AddIndex(
-            model_name='workflowinstance',
-            index=models.Index(fields=['status', 'status_changed_at'], name='workflow_instances_status'),
+            model_name="workflowinstance",
+            index=models.Index(fields=["status", "status_changed_at"], name="workflow_instances_status"),
         ),
         migrations.AddIndex(
-            model_name='workflowinstance',
-            index=models.Index(fields=['workflow_name', 'status', 'id'], name='workflow_instances_workflow'),
+            model_name="workflowinstance",
+            index=models.Index(fields=["workflow_name", "status", "id"], name="workflow_instances_workflow"),
         ),
         migrations.AddIndex(
-            model_name='workflowinstance',
-            index=models.Index(fields=['subject_type', 'subject_id'], name='workflow_instances_subject'),
+            model_name="workflowinstance",
+            index=models.Index(fields=["subject_type", "subject_id"], name="workflow_instances_subject"),
         ),
         migrations.AddConstraint(
-            model_name='workflowinstance',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', [workflow_engine.domain.statuses.Status['AWAITING'], workflow_engine.domain.statuses.Status['CANCELLED'], workflow_engine.domain.statuses.Status['COMPENSATED'], workflow_engine.domain.statuses.Status['COMPENSATING'], workflow_engine.domain.statuses.Status['COMPLETED'], workflow_engine.domain.statuses.Status['FAILED'], workflow_engine.domain.statuses.Status['IN_PROGRESS'], workflow_engine.domain.statuses.Status['PENDING'], workflow_engine.domain.statuses.Status['SLEEPING']])), name='workflow_instances_status_known'),
+            model_name="workflowinstance",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "status__in",
+                        [
+                            workflow_engine.domain.statuses.Status["AWAITING"],
+                            workflow_engine.domain.statuses.Status["CANCELLED"],
+                            workflow_engine.domain.statuses.Status["COMPENSATED"],
+                            workflow_engine.domain.statuses.Status["COMPENSATING"],
+                            workflow_engine.domain.statuses.Status["COMPLETED"],
+                            workflow_engine.domain.statuses.Status["FAILED"],
+                            workflow_engine.domain.statuses.Status["IN_PROGRESS"],
+                            workflow_engine.domain.statuses.Status["PENDING"],
+                            workflow_engine.domain.statuses.Status["SLEEPING"],
+                        ],
+                    )
+                ),
+                name="workflow_instances_status_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='workflowinstance',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status__in', [workflow_engine.domain.statuses.Status['CANCELLED'], workflow_engine.domain.statuses.Status['COMPENSATED'], workflow_engine.domain.statuses.Status['COMPLETED'], workflow_engine.domain.statuses.Status['FAILED']]), ('finished_at__isnull', False)), models.Q(models.Q(('status__in', [workflow_engine.domain.statuses.Status['CANCELLED'], workflow_engine.domain.statuses.Status['COMPENSATED'], workflow_engine.domain.statuses.Status['COMPLETED'], workflow_engine.domain.statuses.Status['FAILED']]), _negated=True), ('finished_at__isnull', True)), _connector='OR'), name='workflow_instances_finished_when_terminal'),
+            model_name="workflowinstance",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        (
+                            "status__in",
+                            [
+                                workflow_engine.domain.statuses.Status["CANCELLED"],
+                                workflow_engine.domain.statuses.Status["COMPENSATED"],
+                                workflow_engine.domain.statuses.Status["COMPLETED"],
+                                workflow_engine.domain.statuses.Status["FAILED"],
+                            ],
+                        ),
+                        ("finished_at__isnull", False),
+                    ),
+                    models.Q(
+                        models.Q(
+                            (
+                                "status__in",
+                                [
+                                    workflow_engine.domain.statuses.Status["CANCELLED"],
+                                    workflow_engine.domain.statuses.Status["COMPENSATED"],
+                                    workflow_engine.domain.statuses.Status["COMPLETED"],
+                                    workflow_engine.domain.statuses.Status["FAILED"],
+                                ],
+                            ),
+                            _negated=True,
+                        ),
+                        ("finished_at__isnull", True),
+                    ),
+                    _connector="OR",
+                ),
+                name="workflow_instances_finished_when_terminal",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='workflowinstance',
-            constraint=models.CheckConstraint(condition=models.Q(('poll_at__isnull', True), models.Q(models.Q(('status__in', [workflow_engine.domain.statuses.Status['CANCELLED'], workflow_engine.domain.statuses.Status['COMPENSATED'], workflow_engine.domain.statuses.Status['COMPLETED'], workflow_engine.domain.statuses.Status['FAILED']]), _negated=True), ('paused', False)), _connector='OR'), name='workflow_instances_polled_while_it_may_run'),
+            model_name="workflowinstance",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("poll_at__isnull", True),
+                    models.Q(
+                        models.Q(
+                            (
+                                "status__in",
+                                [
+                                    workflow_engine.domain.statuses.Status["CANCELLED"],
+                                    workflow_engine.domain.statuses.Status["COMPENSATED"],
+                                    workflow_engine.domain.statuses.Status["COMPLETED"],
+                                    workflow_engine.domain.statuses.Status["FAILED"],
+                                ],
+                            ),
+                            _negated=True,
+                        ),
+                        ("paused", False),
+                    ),
+                    _connector="OR",
+                ),
+                name="workflow_instances_polled_while_it_may_run",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='workflowinstance',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status', workflow_engine.domain.statuses.Status['COMPENSATING']), models.Q(('ends_as', ''), _negated=True)), models.Q(models.Q(('status', workflow_engine.domain.statuses.Status['COMPENSATING']), _negated=True), ('ends_as', '')), _connector='OR'), name='workflow_instances_ends_as_while_undoing'),
+            model_name="workflowinstance",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        ("status", workflow_engine.domain.statuses.Status["COMPENSATING"]),
+                        models.Q(("ends_as", ""), _negated=True),
+                    ),
+                    models.Q(
+                        models.Q(("status", workflow_engine.domain.statuses.Status["COMPENSATING"]), _negated=True),
+                        ("ends_as", ""),
+                    ),
+                    _connector="OR",
+                ),
+                name="workflow_instances_ends_as_while_undoing",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='workflowinstance',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('idempotency_key__isnull', True), ('key_hash__isnull', True)), models.Q(('idempotency_key__isnull', False), ('key_hash__isnull', False)), _connector='OR'), name='workflow_instances_key_with_hash'),
+            model_name="workflowinstance",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("idempotency_key__isnull", True), ("key_hash__isnull", True)),
+                    models.Q(("idempotency_key__isnull", False), ("key_hash__isnull", False)),
+                    _connector="OR",
+                ),
+                name="workflow_instances_key_with_hash",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='workflowinstance',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('subject_id', ''), ('subject_type', '')), models.Q(models.Q(('subject_type', ''), _negated=True), models.Q(('subject_id', ''), _negated=True)), _connector='OR'), name='workflow_instances_subject_whole'),
+            model_name="workflowinstance",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("subject_id", ""), ("subject_type", "")),
+                    models.Q(
+                        models.Q(("subject_type", ""), _negated=True), models.Q(("subject_id", ""), _negated=True)
+                    ),
+                    _connector="OR",
+                ),
+                name="workflow_instances_subject_whole",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='workflowinstance',
-            constraint=models.CheckConstraint(condition=models.Q(('lease_owner', ''), ('due_at__isnull', False), _connector='OR'), name='workflow_instances_lease_ends'),
+            model_name="workflowinstance",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("lease_owner", ""), ("due_at__isnull", False), _connector="OR"),
+                name="workflow_instances_lease_ends",
+            ),
         ),
         migrations.AddIndex(
-            model_name='workflowevent',
-            index=models.Index(fields=['kind', 'created_at'], name='workflow_events_kind'),
+            model_name="workflowevent",
+            index=models.Index(fields=["kind", "created_at"], name="workflow_events_kind"),
         ),
         migrations.AddConstraint(
-            model_name='workflowevent',
-            constraint=models.UniqueConstraint(fields=('instance', 'seq'), name='workflow_events_one_per_number'),
+            model_name="workflowevent",
+            constraint=models.UniqueConstraint(fields=("instance", "seq"), name="workflow_events_one_per_number"),
         ),
         migrations.AddIndex(
-            model_name='workflowsignal',
-            index=models.Index(fields=['instance', 'state', 'id'], name='workflow_signals_mailbox'),
+            model_name="workflowsignal",
+            index=models.Index(fields=["instance", "state", "id"], name="workflow_signals_mailbox"),
         ),
         migrations.AddIndex(
-            model_name='workflowsignal',
-            index=workflow_engine.models.indexes.PartialWherePossible('state', 'received_at', name='workflow_signals_pending', where=models.Q(('state', 'pending'))),
+            model_name="workflowsignal",
+            index=workflow_engine.models.indexes.PartialWherePossible(
+                "state", "received_at", name="workflow_signals_pending", where=models.Q(("state", "pending"))
+            ),
         ),
         migrations.AddConstraint(
-            model_name='workflowsignal',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('consumed_at__isnull', False), ('state', 'consumed')), models.Q(models.Q(('state', 'consumed'), _negated=True), ('consumed_at__isnull', True)), _connector='OR'), name='workflow_signals_consumed_at'),
+            model_name="workflowsignal",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("consumed_at__isnull", False), ("state", "consumed")),
+                    models.Q(models.Q(("state", "consumed"), _negated=True), ("consumed_at__isnull", True)),
+                    _connector="OR",
+                ),
+                name="workflow_signals_consumed_at",
+            ),
         ),
     ]

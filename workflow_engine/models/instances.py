@@ -141,6 +141,17 @@ class WorkflowInstance(models.Model):
     def __str__(self) -> str:
         return f"{self.workflow_name} {self.pk}"
 
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Insert a new row; a stored one is changed by the engine alone.
+
+        Raises:
+            TypeError: the row exists. A save() would overwrite what a worker wrote meanwhile.
+        """
+        if not self._state.adding:
+            msg = "Workflow instances are changed by the engine alone: use engine.signal(), cancel(), retry() …"
+            raise TypeError(msg)
+        super().save(*args, **kwargs)
+
     @property
     def is_terminal(self) -> bool:
         """Whether it has ended (a failed one can still be retried)."""
@@ -155,14 +166,3 @@ class WorkflowInstance(models.Model):
     def has_lease(self) -> bool:
         """Whether an activity or an undo is out there under a lease, as this row says. It ends at `due_at`."""
         return bool(self.lease_owner)
-
-    def save(self, *args: Any, **kwargs: Any) -> None:
-        """Insert a new row; a stored one is changed by the engine alone.
-
-        Raises:
-            TypeError: the row exists. A save() would overwrite what a worker wrote meanwhile.
-        """
-        if not self._state.adding:
-            msg = "Workflow instances are changed by the engine alone: use engine.signal(), cancel(), retry() …"
-            raise TypeError(msg)
-        super().save(*args, **kwargs)

@@ -12,7 +12,7 @@ from django.db.models import F, Q, Value
 from workflow_engine.domain.statuses import LIVE, Status
 
 if TYPE_CHECKING:
-    from workflow_engine.models import WorkflowInstance, WorkflowSignal
+    from workflow_engine.models import WorkflowInstance, WorkflowSignal  # noqa: F401 - named in the bases below
 
 Subject = models.Model | tuple[str, Any]
 """What an instance is about: a model instance, or the pair (type, id), e.g. ("shop.order", "42")."""

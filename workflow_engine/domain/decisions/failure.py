@@ -54,7 +54,7 @@ def decide_failure(
 
 def fail_workflow(journal: Journal) -> None:
     """No attempt is left: undo what can be undone, else end as failed."""
-    stopped = {"awaiting_signals": [], "deadline_at": None, "cancel_requested": None}
+    stopped: Mapping[str, Any] = {"awaiting_signals": [], "deadline_at": None, "cancel_requested": None}
     if next_undo(journal.state) is None:
         told = {"error": journal.state.error}
         journal.add(EventKind.WORKFLOW_FAILED, data=told, status=Status.FAILED, due_at=None, ends_as="", **stopped)
@@ -89,7 +89,7 @@ def _undoable(entry: Mapping[str, Any]) -> bool:
 
 
 def _settled_attempt(state: State, failure: Failure) -> dict[str, Any] | None:
-    """The undo entry of an activity whose attempt failed: nothing to undo only if every attempt of the visit said so."""
+    """The undo entry of an activity whose attempt failed: nothing to undo only if all of the visit said so."""
     entry = next((entry for entry in state.compensation_stack if entry["visit"] == state.visit), None)
     if entry is None or entry["state"] != "started":
         return None

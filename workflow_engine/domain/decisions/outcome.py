@@ -59,8 +59,7 @@ def decide_outcome(journal: Journal, outcome: Outcome, rules: StepRules) -> None
             _leave(journal, updates, updates, rules)
             _end(journal, result)
         case Retry(reason=reason, after=after):
-            delay = after if after is None or isinstance(after, timedelta) else timedelta(seconds=after)
-            decide_failure(journal, Failure(type="Retry", message=reason, stated=True, after=delay), rules)
+            decide_failure(journal, Failure(type="Retry", message=reason, stated=True, after=after), rules)
         case Fail(reason=reason):
             decide_failure(journal, Failure(type="Fail", message=reason, stated=True, retryable=False), rules)
         case _:
