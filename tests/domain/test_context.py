@@ -154,5 +154,6 @@ def test_a_plain_step_has_no_lease(method: str) -> None:
     )
 
 
-def test_its_repr_keeps_the_context_secret() -> None:
+def test_its_repr_keeps_the_context_secret_and_that_of_a_part_shows_it() -> None:
+    assert repr(context(input={"amount": "1"}).input) == "{'amount': '1'}"
     assert repr(context()) == "<Context of order.charge visit 3 attempt 2>"

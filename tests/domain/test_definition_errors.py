@@ -169,6 +169,7 @@ def test_a_wrong_step_is_refused_with_class_and_name(declare: Callable[[], objec
         ),
         ({"charge": CHARGE, "undo": CHARGE.compensation(PROMISE)}, f"Order.undo: {ASYNC}"),
         ({"charge": CHARGE, "answer": CHARGE.on_signal(PROMISE)}, f"Order.answer: {ASYNC}"),
+        ({"charge": CHARGE, "both": CHARGE.on_signal(CHARGE.on_timeout(PROMISE))}, f"Order.both: {ASYNC}"),
         (
             {"charge": CHARGE, "undo": CHARGE.compensation(timeout=0)(handle)},
             "Order.charge compensation: timeout is 0. Give it some time.",

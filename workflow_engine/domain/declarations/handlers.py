@@ -40,7 +40,7 @@ class Handler:
 
     def __init__(self, function: Callable[..., Any], role: Role) -> None:
         update_wrapper(self, function)
-        self.function = function
+        self.function: Callable[..., Any] = function.function if isinstance(function, Handler) else function
         self.workflow_roles = (*roles_of(function), role)
 
     def __get__(self, workflow: object, owner: type | None = None) -> Callable[..., Any]:
