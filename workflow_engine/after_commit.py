@@ -15,6 +15,7 @@ from django.db import transaction
 from workflow_engine import signals
 from workflow_engine.dispatch import wake
 from workflow_engine.domain.registry import registry
+from workflow_engine.failpoints import failpoint
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -55,6 +56,7 @@ class Effects:
         if self.committed:
             return
         self.committed = True
+        failpoint("hook.before")
         for instance_id, queue in self._jobs.items():
             wake(instance_id, queue=queue, using=self.using)
         for write in self._log_lines:
@@ -62,3 +64,4 @@ class Effects:
         for name, version, event in self._events:
             if (signal := signals.BY_EVENT_KIND.get(event.kind)) is not None:
                 signal.send_robust(registry.get(name, version), event=event, instance_id=event.instance_id)
+        failpoint("hook.after")

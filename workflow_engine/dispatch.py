@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 
 from workflow_engine import conf
+from workflow_engine.failpoints import around
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -50,7 +51,8 @@ def wake(instance_id: UUID, *, queue: str, using: str) -> bool:
     The work is committed: failing the caller's request for it would be a lie, and whoever polls finds it anyway.
     """
     try:
-        dispatcher().dispatch(instance_id, queue=queue, using=using)
+        with around("dispatch"):
+            dispatcher().dispatch(instance_id, queue=queue, using=using)
     except Exception:
         logger.exception(
             "Handing out workflow instance %s failed; it is handed out again later",

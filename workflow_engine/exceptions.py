@@ -152,8 +152,9 @@ class SignalNotAwaitedError(WorkflowEngineError):
     def __init__(self, instance_id: object, name: str, awaited: Iterable[str]) -> None:
         self.instance_id, self.name, self.awaited = instance_id, name, tuple(awaited)
         super().__init__(
-            f"Workflow instance {instance_id} does not await {name!r}"
-            f" (it awaits {', '.join(self.awaited) or 'nothing'}) and WORKFLOW_ENGINE['SIGNALS_BUFFER_EARLY'] is False. Send it once it is awaited."
+            f"Workflow instance {instance_id} does not await {name!r} (it awaits"
+            f" {', '.join(self.awaited) or 'nothing'}) and WORKFLOW_ENGINE['SIGNALS_BUFFER_EARLY'] is False."
+            " Send it once it is awaited."
         )
 
 

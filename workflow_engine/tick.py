@@ -14,6 +14,7 @@ from workflow_engine.engine import store
 from workflow_engine.engine.infrastructure import run_outermost
 from workflow_engine.engine.locking import lock
 from workflow_engine.engine.turns import Advanced, Answer
+from workflow_engine.failpoints import around
 from workflow_engine.models import WorkflowInstance, WorkflowSignal
 
 _PAGE = 500
@@ -40,7 +41,8 @@ def tick(using: str) -> Ticked:
     for kind, instance_id in _candidates(using):
         handed = run_outermost(using, partial(_mark, instance_id, using, mail=kind == "woken"))
         if handed.more:
-            sent = wake(instance_id, queue=handed.queue, using=using)
+            with around("tick"):
+                sent = wake(instance_id, queue=handed.queue, using=using)
             counts[kind if sent else "failed"] += 1
     return Ticked(**counts)
 

@@ -31,6 +31,7 @@ from workflow_engine.engine.reporting import ids, one_line
 from workflow_engine.engine.turns import Advanced, Answer, Turn
 from workflow_engine.engine.user_code import failure_of, gated, raised_by_user
 from workflow_engine.exceptions import LeaseLost
+from workflow_engine.failpoints import around
 
 logger = logging.getLogger("workflow_engine")
 
@@ -74,7 +75,8 @@ class Attempt:
 
     def _record(self, decide: Callable[[Journal], None], duration: timedelta, error: BaseException | None) -> Advanced:
         try:
-            return run_outermost(self.lease.using, partial(self._recorded, decide, duration, error))
+            with around("record"):
+                return run_outermost(self.lease.using, partial(self._recorded, decide, duration, error))
         except LeaseLost as lost:
             return self._stale(lost)
 
@@ -127,11 +129,12 @@ def claim(turn: Turn) -> Advanced:
     attempt = Attempt(
         turn=turn,
         lease=lease,
-        call=partial(bound.run, ctx),
+        call=around("activity")(partial(bound.run, ctx)),
         check=lambda before, outcome: check_outcome(before, outcome, rules),
         succeed=lambda journal, outcome: decide_outcome(journal, outcome, rules),
         fail=lambda journal, failure: decide_failure(journal, failure, rules),
     )
-    advanced = turn.commit()
+    with around("claim"):
+        advanced = turn.commit()
     advanced.outside = attempt.run
     return advanced

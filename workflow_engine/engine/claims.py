@@ -19,6 +19,7 @@ from workflow_engine.engine.infrastructure import run_outermost
 from workflow_engine.engine.locking import lock
 from workflow_engine.engine.scheduling import handed_out
 from workflow_engine.engine.turns import Advanced, Answer, Mode, Turn
+from workflow_engine.failpoints import around
 from workflow_engine.models import WorkflowInstance
 
 
@@ -27,7 +28,8 @@ def hold(instance_id: UUID, using: str) -> Answer:
 
     Two workers can't both succeed: the second one finds the first one's hold in the row it locks.
     """
-    return run_outermost(using, partial(_hold, instance_id, using)).answer
+    with around("hold"):
+        return run_outermost(using, partial(_hold, instance_id, using)).answer
 
 
 def release(instance_id: UUID, version: int, using: str) -> None:
@@ -41,7 +43,8 @@ def release(instance_id: UUID, version: int, using: str) -> None:
 
 def claim_suspect(instance_id: UUID, using: str) -> Advanced:
     """Commit that this process works on a suspect instance now; at MAX_RECOVERIES it fails as poison instead."""
-    return run_outermost(using, partial(_claim, instance_id, using))
+    with around("suspect"):
+        return run_outermost(using, partial(_claim, instance_id, using))
 
 
 def _hold(instance_id: UUID, using: str) -> Advanced:

@@ -19,6 +19,7 @@ from workflow_engine.engine.contexts import make_context
 from workflow_engine.engine.leases import HeldLease, new_owner
 from workflow_engine.engine.turns import Advanced, Turn
 from workflow_engine.engine.user_code import Handler
+from workflow_engine.failpoints import around
 
 Entry = Mapping[str, Any]
 
@@ -78,7 +79,8 @@ def _claim(turn: Turn, entry: Entry, bound: BoundStep) -> Advanced:
         succeed=partial(_undone, entry),
         fail=partial(_failed, entry, bound),
     )
-    advanced = turn.commit()
+    with around("claim"):
+        advanced = turn.commit()
     advanced.outside = attempt.run
     return advanced
 
@@ -99,7 +101,8 @@ def _context(turn: Turn, entry: Entry, attempt: int, lease: Lease | None) -> Con
 
 def _call(bound: BoundStep, ctx: Context[Any], entry: Entry) -> None:
     """What an undo returns means nothing."""
-    bound.compensate(ctx, entry.get("result"))
+    with around("undo"):
+        bound.compensate(ctx, entry.get("result"))
 
 
 def _undone(entry: Entry, journal: Journal, outcome: Outcome) -> None:  # noqa: ARG001 - it has no outcome

@@ -14,6 +14,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from django.db import Error as DjangoDatabaseError
 
 from workflow_engine import conf
+from workflow_engine.failpoints import failpoint
 
 _SQLSTATES = frozenset({"40001", "40P01", "55P03", "25P03", "25P04", "53300"})
 _SQLSTATE_CLASSES = ("08", "57P0")
@@ -61,6 +62,8 @@ def run_outermost(using: str, unit: Callable[[], R]) -> R:
         try:
             with transaction.atomic(using=using, durable=True):
                 result = unit()
+                failpoint("commit.before")
+            failpoint("commit.after")
         except Exception as error:
             if result is not None and _stands(result, error, using):
                 return result

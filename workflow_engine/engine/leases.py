@@ -12,6 +12,7 @@ from workflow_engine.engine.infrastructure import run_outermost
 from workflow_engine.engine.locking import Locked, lock_waiting
 from workflow_engine.engine.turns import Advanced, Answer
 from workflow_engine.exceptions import LeaseLost
+from workflow_engine.failpoints import around
 from workflow_engine.models import WorkflowInstance
 
 
@@ -55,7 +56,8 @@ class HeldLease:
         if self.remaining() <= timedelta():
             raise self.lost("it ran out before this heartbeat")
         sent_at = time.monotonic()
-        run_outermost(self.using, self._renew)
+        with around("heartbeat"):
+            run_outermost(self.using, self._renew)
         self.sent_at = sent_at
 
     def holds(self, row: WorkflowInstance) -> bool:

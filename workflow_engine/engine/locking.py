@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import connections
 
 from workflow_engine.clock import DatabaseNow
+from workflow_engine.failpoints import around
 from workflow_engine.models import WorkflowInstance
 
 
@@ -36,7 +37,8 @@ def lock_waiting(instance_id: UUID, using: str) -> Locked | None:
 def _lock(instance_id: UUID, using: str, *, skip_locked: bool) -> Locked | None:
     no_key = connections[using].features.has_select_for_no_key_update
     rows = WorkflowInstance.objects.using(using).select_for_update(skip_locked=skip_locked, no_key=no_key)
-    row = rows.annotate(locked_at=DatabaseNow()).filter(pk=instance_id).first()
+    with around("lock"):
+        row = rows.annotate(locked_at=DatabaseNow()).filter(pk=instance_id).first()
     if row is None:
         return None
     locked_at: datetime = vars(row).pop("locked_at")

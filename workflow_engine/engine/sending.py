@@ -23,6 +23,7 @@ from workflow_engine.exceptions import (
     NotSerializableError,
     SignalNotAwaitedError,
 )
+from workflow_engine.failpoints import around
 from workflow_engine.models import WorkflowInstance, WorkflowSignal
 from workflow_engine.models.identifiers import key_hash
 from workflow_engine.models.querysets import Subject, subject_reference
@@ -213,7 +214,8 @@ def _insert(row: WorkflowInstance, message: _Message, effects: Effects, using: s
             received_at=clock.now(using),
         )
 
-    item, is_new = find_or_insert(WorkflowSignal, message.key_hash(row), insert, using)
+    with around("mailbox"):
+        item, is_new = find_or_insert(WorkflowSignal, message.key_hash(row), insert, using)
     if not is_new:
         _check_same(row, item, message)
     effects.wake(row.pk, row.queue)

@@ -14,6 +14,7 @@ from workflow_engine.domain.journal import Journal
 from workflow_engine.domain.state import FIELDS, State, fold
 from workflow_engine.domain.statuses import Status
 from workflow_engine.exceptions import StaleWriteError
+from workflow_engine.failpoints import around
 from workflow_engine.models import WorkflowEvent, WorkflowInstance
 
 _TIMES = ("due_at", "deadline_at")
@@ -44,8 +45,10 @@ def write(row: WorkflowInstance, journal: Journal, **bookkeeping: Any) -> list[W
     if not denied_only:
         values["version"] = row.version + 1
     events = [_stored(row, number, event) for number, event in enumerate(journal.events, row.last_seq + 1)]
-    update(row, **values)
-    WorkflowEvent.objects.using(row._state.db).bulk_create(events)
+    with around("save"):
+        update(row, **values)
+    with around("history"):
+        WorkflowEvent.objects.using(row._state.db).bulk_create(events)
     return events
 
 
@@ -67,9 +70,11 @@ def insert(row: WorkflowInstance, journal: Journal, using: str) -> list[Workflow
     for name, value in _changed_columns(row, journal.state).items():
         setattr(row, name, value)
     row.last_seq = len(journal.events)
-    row.save(using=using, force_insert=True)
+    with around("save"):
+        row.save(using=using, force_insert=True)
     events = [_stored(row, number, event) for number, event in enumerate(journal.events, 1)]
-    return WorkflowEvent.objects.using(using).bulk_create(events)
+    with around("history"):
+        return WorkflowEvent.objects.using(using).bulk_create(events)
 
 
 def read_history(row: WorkflowInstance) -> list[Event]:

@@ -19,6 +19,7 @@ from workflow_engine.domain.outcomes import Await, Complete, Finish, Goto, Outco
 from workflow_engine.domain.state import State
 from workflow_engine.engine.infrastructure import is_infrastructure
 from workflow_engine.exceptions import FinalError, PostponedError, TransactionBrokenError, WorkflowEngineError
+from workflow_engine.failpoints import around
 
 _TRACEBACK_LIMIT = 10_000
 
@@ -56,7 +57,8 @@ def call_in_savepoint(handler: Handler, state: State, using: str) -> tuple[Outco
     connection.errors_occurred = False
     started = time.perf_counter()
     with transaction.atomic(using=using):
-        value = handler.call()
+        with around("handler"):
+            value = handler.call()
         if connection.closed_in_transaction or connection.connection is not raw_connection:
             raise TransactionBrokenError(handler.step, "closed the database connection")
         if not connection.in_atomic_block:
