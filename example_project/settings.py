@@ -91,10 +91,17 @@ SHOP_WEBHOOK_SECRET = os.environ.get("SHOP_WEBHOOK_SECRET", "whsec-for-the-demo-
 # simulated payment page. Never set it where real orders live.
 SHOP_DEMO = DEBUG
 
-# A step that is tried again is a warning: worth keeping, not worth a traceback in the middle of the demo.
+# A step that is tried again is a warning: worth keeping in a file, not worth a traceback in the middle of the demo.
+# And a webhook that comes too early is answered 503 on purpose, which Django would log as an error.
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
+    "filters": {
+        "not_503": {
+            "()": "django.utils.log.CallbackFilter",
+            "callback": lambda record: getattr(record, "status_code", None) != 503,
+        }
+    },
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {
         "console": {"class": "logging.StreamHandler", "formatter": "line", "level": "ERROR"},
@@ -106,5 +113,8 @@ LOGGING: dict[str, Any] = {
             "encoding": "utf-8",
         },
     },
-    "loggers": {"workflow_engine": {"handlers": ["console", "file"], "level": "INFO", "propagate": False}},
+    "loggers": {
+        "workflow_engine": {"handlers": ["console", "file"], "level": "WARNING", "propagate": False},
+        "django.request": {"filters": ["not_503"]},
+    },
 }

@@ -16,6 +16,7 @@ from workflow_engine import (
     Fail,
     Finish,
     Goto,
+    Outcome,
     RetryPolicy,
     Signal,
     Sleep,
@@ -28,7 +29,6 @@ from . import carrier, risk
 from .models import Order, OrderStatus, OutOfStockError, Payment, PaymentStatus, Product, Shipment
 
 if TYPE_CHECKING:
-    from workflow_engine.domain.outcomes import Outcome
     from workflow_engine.models import WorkflowInstance
 
 PAYMENT_SUCCEEDED = "payment_succeeded"

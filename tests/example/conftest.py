@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from django.contrib.auth.models import User
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django.fixtures import Settings
 
     PlaceOrder = Callable[..., Order]
 
 
 @pytest.fixture(autouse=True)
-def shop_urls(settings: SettingsWrapper) -> None:
+def shop_urls(settings: Settings) -> None:
     settings.ROOT_URLCONF = "example_project.urls"
     settings.ALLOWED_HOSTS = ["testserver", "localhost"]
 

@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from example_project.shop.demo.progress import Bar
 
 if TYPE_CHECKING:
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django.fixtures import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -57,7 +57,7 @@ def test_a_quiet_demo_says_nothing_when_all_is_well(tmp_path: Path) -> None:
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
 
 
-def test_the_demo_does_not_run_where_real_orders_live(settings: SettingsWrapper) -> None:
+def test_the_demo_does_not_run_where_real_orders_live(settings: Settings) -> None:
     settings.SHOP_DEMO = False
     with pytest.raises(CommandError) as caught:
         call_command("demo")

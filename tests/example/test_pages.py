@@ -12,7 +12,7 @@ from workflow_engine.models import WorkflowInstance, WorkflowSignal
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django.fixtures import Settings
 
     from example_project.shop.models import Product
 
@@ -84,7 +84,7 @@ def test_the_simulated_payment_page_lets_the_provider_tell_the_shop(
 
 
 def test_there_is_no_simulated_payment_page_in_a_real_shop(
-    client: Client, pan: Product, place_order: PlaceOrder, settings: SettingsWrapper
+    client: Client, pan: Product, place_order: PlaceOrder, settings: Settings
 ) -> None:
     settings.SHOP_DEMO = False
     order = place_order(pan)

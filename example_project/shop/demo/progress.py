@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TextIO
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from io import TextIOBase
 
 WIDTH = 32
 
@@ -10,7 +13,7 @@ WIDTH = 32
 class Bar:
     """`update()` as often as you like: it draws only what is news."""
 
-    def __init__(self, out: TextIO, label: str, total: int) -> None:
+    def __init__(self, out: TextIOBase, label: str, total: int) -> None:
         self._out, self._label, self._total = out, label, total
         self._on_terminal = out.isatty()
         self._drawn = -1 if self._on_terminal else 0

@@ -11,11 +11,11 @@ from django.urls import reverse
 from example_project.shop.models import Order, OrderStatus
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser
+    from django.contrib.auth.models import User
 
 
 class Reviewer:
-    def __init__(self, user: AbstractBaseUser) -> None:
+    def __init__(self, user: User) -> None:
         self._client = Client(SERVER_NAME="localhost")
         self._client.force_login(user)
         self._decided: set[int] = set()

@@ -25,26 +25,25 @@ def outcomes() -> Iterator[str]:
     counts = Counter(Order.objects.values_list("status", flat=True))
     for status in OrderStatus:
         if counts[status]:
-            yield f"{counts[status]:>5}  {status.label}"
-    yield f"{counts.total():>5}  orders"
+            yield f"{counts[status]:>8}  {status.label}"
+    yield f"{counts.total():>8}  orders"
 
 
 def waiting() -> Iterator[str]:
     """What the live instances wait for, and until when."""
-    groups: dict[tuple[str, str], list[datetime]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[datetime | None]] = defaultdict(list)
     for instance in WorkflowInstance.objects.live().filter(workflow_name=FulfilOrder.name):
-        what = " or ".join(instance.awaiting_signals) or instance.get_status_display()
+        what = " or ".join(instance.awaiting_signals) or "time to pass"
         groups[instance.current_step, what].append(instance.due_at)
+    yield f"{'orders':>8}  {'step':<18} {'for':<38} until"
     for (step, what), due in sorted(groups.items(), key=lambda group: -len(group[1])):
-        yield f"{len(due):>5}  {step:<18} {what:<38} {until(due)}"
+        yield f"{len(due):>8}  {step:<18} {what:<38} {until(due)}"
 
 
-def until(moments: list[datetime]) -> str:
+def until(moments: list[datetime | None]) -> str:
     """The next of them, in words."""
-    known = [moment for moment in moments if moment]
-    if not known:
-        return "for as long as it takes"
-    return f"until in {timeuntil(min(known), depth=1)}".replace("\xa0", " ")
+    known = [moment for moment in moments if moment is not None]
+    return f"in {timeuntil(min(known))}".replace("\xa0", " ") if known else "it comes"
 
 
 def books(findings: list[Finding]) -> Iterator[str]:

@@ -78,4 +78,4 @@ class Command(BaseCommand):
 
     def _section(self, title: str, lines: Iterable[str]) -> None:
         if not self._quiet:
-            self.stdout.write("\n".join(["", self.style.MIGRATE_HEADING(title), *lines]))
+            self.stdout.write("\n".join(["", self.style.MIGRATE_HEADING(title), *lines, ""]))
