@@ -29,7 +29,7 @@ from workflow_engine.engine.infrastructure import run_outermost
 from workflow_engine.engine.leases import HeldLease, new_owner
 from workflow_engine.engine.reporting import ids, one_line
 from workflow_engine.engine.turns import Advanced, Answer, Turn
-from workflow_engine.engine.user_code import failure_of, gated, raised_by_user
+from workflow_engine.engine.user_code import failure_of, gated
 from workflow_engine.exceptions import LeaseLost
 from workflow_engine.failpoints import around
 
@@ -57,11 +57,8 @@ class Attempt:
         try:
             outcome = gated(classify(self.call()), self.turn.journal.state)
             self.check(self.turn.journal.state, outcome)
-        except LeaseLost as lost:
-            return self._stale(lost)
-        except BaseException as raised:
-            if not raised_by_user(raised):
-                raise
+        except (Exception, SystemExit) as raised:  # noqa: BLE001 - whatever it is, it is the attempt's failure
+            # LeaseLost too: whether it is so is asked of the row once more. A cancelled attempt may still report.
             failure, error = failure_of(raised), raised
         duration = timedelta(seconds=time.perf_counter() - started)
 

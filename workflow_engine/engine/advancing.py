@@ -9,6 +9,8 @@ from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
+from django.db import IntegrityError
+
 from workflow_engine import conf
 from workflow_engine.domain.decisions import leases
 from workflow_engine.domain.decisions.failure import next_undo
@@ -33,7 +35,7 @@ def advance(instance_id: UUID, using: str, mode: Mode) -> Advanced:
         DatabaseError: the database had trouble for longer than the retries last; nothing was written.
     """
     try:
-        advanced = run_outermost(using, partial(take_turn, instance_id, using, mode))
+        advanced = _committed_turn(instance_id, using, mode)
     except UnrecordedFailureError as broken:
         advanced = run_outermost(using, partial(_record_failure, instance_id, using, mode, broken))
     except PostponedError:
@@ -68,6 +70,24 @@ def take_turn(instance_id: UUID, using: str, mode: Mode) -> Advanced:
     if turn.definition.version != turn.state.definition_version:
         turn.journal.add(EventKind.VERSION_CHANGED, definition_version=turn.definition.version)
     return _act(turn, taken)
+
+
+def _committed_turn(instance_id: UUID, using: str, mode: Mode) -> Advanced:
+    """A turn in a transaction of its own. A deferred constraint that its step violates is found at COMMIT only, and is
+    that step's failure.
+    """
+    taken: list[Advanced] = []
+
+    def unit() -> Advanced:
+        taken[:] = [take_turn(instance_id, using, mode)]
+        return taken[0]
+
+    try:
+        return run_outermost(using, unit)
+    except IntegrityError as error:
+        if not taken or taken[0].refused is None:
+            raise
+        raise taken[0].refused(error) from error
 
 
 def _act(turn: Turn, taken: WorkflowSignal | None) -> Advanced:

@@ -69,6 +69,8 @@ def _claim(instance_id: UUID, using: str) -> Advanced:
         return Advanced(Answer.LOCKED, instance_id, using)
     row, now = locked
     settings = conf.current()
+    if not row.suspect:  # somebody got on with it meanwhile
+        return Advanced(Answer.SUSPECT, instance_id, using, more=True)
     if row.recoveries >= settings.MAX_RECOVERIES:
         turn = Turn.begin(locked, using, Mode(hold=True))
         decide_poison(turn.journal, row.recoveries)

@@ -76,7 +76,7 @@ def _turn(instance_id: UUID, using: str, mode: Mode) -> Advanced:
 
 def _give_back(advanced: Advanced) -> None:
     claims.release(advanced.instance_id, advanced.version, advanced.using)
-    wake(advanced.instance_id, queue="", using=advanced.using)
+    wake(advanced.instance_id, queue=advanced.queue, using=advanced.using)
 
 
 def _give_up(instance_id: UUID, using: str, turns: int, error: Exception) -> Driven:

@@ -5,13 +5,14 @@ A deadlock, a lock timeout, a lost connection: the transaction is run again whol
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import Callable, Iterator
 from typing import Protocol, TypeVar
 
-from django.db import DatabaseError, InterfaceError, OperationalError, connections, transaction
 from django.db import Error as DjangoDatabaseError
+from django.db import InterfaceError, OperationalError, connections, transaction
 
 from workflow_engine import conf
 from workflow_engine.failpoints import failpoint
@@ -26,6 +27,8 @@ _MYSQL_CODES = frozenset({1020, 1040, 1053, 1205, 1213, 1927, 2002, 2003, 2006, 
 gone, lost, NOWAIT, disconnected for inactivity."""
 
 _FIRST_PAUSE = 0.05
+
+logger = logging.getLogger("workflow_engine")
 
 
 class Result(Protocol):
@@ -87,7 +90,7 @@ def run_joined(using: str, unit: Callable[[], R]) -> R:
     try:
         with transaction.atomic(using=using):
             return unit()
-    except DatabaseError as error:
+    except DjangoDatabaseError as error:
         if is_infrastructure(error):
             transaction.set_rollback(True, using=using)
         raise
@@ -95,11 +98,10 @@ def run_joined(using: str, unit: Callable[[], R]) -> R:
 
 def _stands(result: Result, error: Exception, using: str) -> bool:
     """Whether the unit, which ran to its end before `error`, is committed."""
-    if isinstance(error, DjangoDatabaseError) and not is_infrastructure(error):
-        return False  # a constraint checked at COMMIT refused it
     _recover_connection(using)
     if not result.was_committed():
         return False
+    logger.error("An error after a commit, or about one that was carried out after all", exc_info=error)
     result.finish()
     return True
 

@@ -111,10 +111,11 @@ def _keep(turn: Turn, items: list[WorkflowSignal]) -> None:
         _mark(turn, items, Mail.DISCARDED, reason=f"the instance had ended: {state.status}")
         return
     pending = [item for item in items if item.state == Mail.PENDING]
-    if turn.settings.SIGNALS_BUFFER_EARLY or state.status == Status.FAILED:
-        _mark(turn, pending, Mail.BUFFERED)
-    else:
-        _mark(turn, pending, Mail.REJECTED, reason="it was not awaited, and SIGNALS_BUFFER_EARLY is False")
+    keeps_all = turn.settings.SIGNALS_BUFFER_EARLY or state.status == Status.FAILED
+    awaited = [item for item in pending if keeps_all or item.name in state.awaiting_signals]
+    early = [item for item in pending if item not in awaited]
+    _mark(turn, awaited, Mail.BUFFERED)
+    _mark(turn, early, Mail.REJECTED, reason="it was not awaited, and SIGNALS_BUFFER_EARLY is False")
 
 
 def _mark(turn: Turn, items: list[WorkflowSignal], state: WorkflowSignal.State, **values: object) -> None:

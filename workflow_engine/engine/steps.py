@@ -108,7 +108,14 @@ def run(turn: Turn, handler: Handler, *, attempt: int | None = None) -> Advanced
         return turn.commit(exc=error)
     handler.succeed(journal, outcome)
     settled = journal.state.is_terminal or journal.state.status in PARKED
-    return turn.commit(mail=settled and mailbox.look_again(turn))
+    version, number = turn.row.version, journal.attempt
+
+    def refused(error: BaseException) -> UnrecordedFailureError:
+        return UnrecordedFailureError(handler, failure_of(error), attempt=number, version=version, error=error)
+
+    advanced = turn.commit(mail=settled and mailbox.look_again(turn))
+    advanced.refused = refused
+    return advanced
 
 
 def context_for(turn: Turn) -> Context[Any]:

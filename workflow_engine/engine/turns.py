@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -22,7 +22,8 @@ from workflow_engine.engine import store
 from workflow_engine.engine.locking import Locked
 from workflow_engine.engine.reporting import report
 from workflow_engine.engine.scheduling import handed_out
-from workflow_engine.models import WorkflowInstance
+from workflow_engine.exceptions import WorkflowEngineError
+from workflow_engine.models import WorkflowEvent, WorkflowInstance
 
 
 class Answer(StrEnum):
@@ -44,22 +45,28 @@ class Advanced:
     """The answer of a turn, and what its caller has to do next.
 
     `more`: it can act again at once. `mail`: and must look at the mailbox then. `outside`: work that was claimed in
-    the turn's transaction and runs now, outside any.
+    the turn's transaction and runs now, outside any. `refused`: what to record if COMMIT refuses the turn because of a
+    constraint that is checked only then.
     """
 
     answer: Answer
     instance_id: UUID
     using: str
     effects: Effects | None = None
+    event: WorkflowEvent | None = None
     version: int = 0
+    queue: str = ""
     more: bool = False
     mail: bool = False
     outside: Callable[[], Advanced] | None = None
+    refused: Callable[[BaseException], WorkflowEngineError] | None = None
 
     def was_committed(self) -> bool:
-        """Whether the row has reached the version this turn wrote. Only the lock's holder could have written it."""
-        rows = WorkflowInstance.objects.using(self.using).filter(pk=self.instance_id)
-        return bool(self.version) and rows.filter(version__gte=self.version).exists()
+        """Whether this turn's last event is there: that number at that time can't be anybody else's."""
+        if self.event is None:
+            return False
+        events = WorkflowEvent.objects.using(self.using).filter(instance_id=self.instance_id, seq=self.event.seq)
+        return events.filter(kind=self.event.kind, created_at=self.event.created_at).exists()
 
     def finish(self) -> None:
         """Run the effects, if the commit hook has not."""
@@ -159,7 +166,15 @@ class Turn:
         if more and not self.mode.hold:
             self.effects.wake(self.row.pk, self.row.queue)
         return Advanced(
-            Answer.ADVANCED, self.row.pk, self.using, self.effects, version=self.row.version, more=more, mail=mail
+            Answer.ADVANCED,
+            self.row.pk,
+            self.using,
+            self.effects,
+            event=events[-1],
+            version=self.row.version,
+            queue=self.row.queue,
+            more=more,
+            mail=mail,
         )
 
     def poll_at(self, *, more: bool) -> datetime | None:
@@ -168,5 +183,6 @@ class Turn:
         if state.is_terminal or state.paused:
             return None
         if more and self.mode.hold:
-            return self.now + self.settings.duration("HOLD")
+            # Counted from the end of the user's code; `now` is when the lock was taken.
+            return self.now + (self.journal.duration or timedelta()) + self.settings.duration("HOLD")
         return handed_out(self.now) if more else state.due_at

@@ -41,7 +41,7 @@ def decide_cancel(journal: Journal, *, compensate: bool, reason: str) -> None:
     """Cancel now; or, while an activity is out under a lease, as soon as that is recorded or its lease ends."""
     if journal.state.lease_owner:
         request = {"compensate": compensate, "reason": reason, "actor": journal.actor}
-        journal.add(EventKind.CANCEL_REQUESTED, data={"reason": reason}, cancel_requested=request)
+        journal.add(EventKind.CANCEL_REQUESTED, data={"reason": reason}, cancel_requested=request, paused=False)
     else:
         _cancel(journal, compensate=compensate, reason=reason)
 
