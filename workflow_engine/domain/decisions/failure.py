@@ -46,9 +46,8 @@ def decide_failure(
         journal.add(EventKind.STEP_FAILED, undo=undo, data=told, **changes)
         fail_workflow(journal)
         return
-    delay = rules.retry.delay_after(attempt) if failure.after is None else failure.after
     status = Status.AWAITING if handling else Status.IN_PROGRESS
-    due_at = journal.now + delay
+    due_at = journal.now + failure.delay(rules.retry, attempt)
     journal.add(EventKind.STEP_FAILED, undo=undo, data=told, **changes, status=status, due_at=due_at)
 
 

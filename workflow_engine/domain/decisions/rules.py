@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -36,6 +36,16 @@ class Failure:
     stated: bool = False
     after: timedelta | None = None
     traceback: str = ""
+
+    def delay(self, policy: RetryPolicy, attempt: int) -> timedelta:
+        """How long the next attempt waits. A `backoff` of the user's that raises must not lose the failure: then the
+        policy's formula counts."""
+        if self.after is not None:
+            return self.after
+        try:
+            return policy.delay_after(attempt)
+        except Exception:  # noqa: BLE001 - it is the user's code, and there is nobody to tell
+            return replace(policy, backoff=None).delay_after(attempt)
 
     def as_error(self, step: str, visit: int, attempt: int) -> dict[str, Any]:
         """The JSON form that the row's `error` column keeps."""

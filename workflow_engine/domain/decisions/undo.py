@@ -43,13 +43,12 @@ def decide_undo_failure(journal: Journal, entry: Mapping[str, Any], failure: Fai
     told = {"error": error, **({"traceback": failure.traceback} if failure.traceback else {})}
     undo = {"visit": entry["visit"], "step": entry["step"], "undo_attempts": journal.attempt}
     if failure.retryable and policy.allows_another(journal.attempt):
-        delay = policy.delay_after(journal.attempt) if failure.after is None else failure.after
         journal.add(
             EventKind.COMPENSATION_ATTEMPT_FAILED,
             undo=undo,
             data=told,
             lease_owner="",
-            due_at=journal.now + delay,
+            due_at=journal.now + failure.delay(policy, journal.attempt),
             error=error,
         )
         return
