@@ -1,7 +1,7 @@
 """The payment provider, simulated: takes customers' money and tells the shop by signed webhooks.
 
 It behaves like real ones: an event goes out again when the shop answered with an error, and now and then for no
-reason at all. What it did is in `captured`, so that the demo can hold the shop's books against it.
+reason at all. It remembers what it took, so that the demo can hold the shop's books against it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ class PaymentProvider:
     """Events queue up as customers act and go out with `deliver()`."""
 
     captured: Counter[str] = field(default_factory=Counter)
+    """Minor units taken, by currency."""
     answers: Counter[int] = field(default_factory=Counter)
+    """How often the shop answered with which status."""
     _queue: list[tuple[PaymentEvent, int]] = field(default_factory=list)
     # The provider has no session and knows no page of the shop but the webhook. It is outside: no CSRF token either.
     _client: Client = field(
@@ -55,11 +57,6 @@ class PaymentProvider:
             if status >= 500 and failures + 1 < GIVE_UP_AFTER:
                 self._queue.append((event, failures + 1))
         return len(self._queue)
-
-    def summary(self) -> str:
-        posted = sum(self.answers.values())
-        refused = sum(times for status, times in self.answers.items() if status >= 500)
-        return f"{posted} posted by the payment provider, {refused} of them answered 5xx and posted again"
 
     def post(self, event: PaymentEvent) -> int:
         """The status the shop answers with."""

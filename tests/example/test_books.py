@@ -39,7 +39,7 @@ def test_books_that_add_up_say_what_was_counted(shipped: Order) -> None:
     assert [f"{finding.heading}: {finding.text}" for finding in audit(TAKEN)] == [
         "stock: 10 units received = 8 in stock + 2 in orders",
         "totals: 1 orders cost the sum of their lines",
-        "money: 1 payments = what those orders cost = what the provider took: 80.00 EUR",
+        "money: 1 payments match the provider's: 80.00 EUR",
         "parcels: 1 parcels for 1 orders that are shipped",
     ]
     assert errors() == []

@@ -61,9 +61,7 @@ def _money(captured: Mapping[str, int]) -> Finding:
     banked = dict(paid.values_list("currency").annotate(Sum("amount_minor")))
     errors = [*_wrongly_paid(), *_not_as_captured(banked, captured)]
     sums = ", ".join(str(Money(minor, currency)) for currency, minor in sorted(banked.items()))
-    return Finding(
-        "money", f"{paid.count()} payments = what those orders cost = what the provider took: {sums}", errors
-    )
+    return Finding("money", f"{paid.count()} payments match the provider's: {sums}", errors)
 
 
 def _wrongly_paid() -> Iterator[str]:

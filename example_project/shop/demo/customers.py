@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import zlib
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from example_project.shop import risk
@@ -43,6 +44,7 @@ def may_pay_early(order: Order) -> bool:
 
 class Customers:
     def __init__(self, orders: Iterable[Order], provider: PaymentProvider) -> None:
+        self.acted: Counter[Habit] = Counter()
         self._provider = provider
         self._habits = {order.pk: Habit.of(order) for order in orders}
         self._to_ask = {pk for pk, habit in self._habits.items() if habit not in (Habit.EARLY, Habit.NEVER)}
@@ -52,12 +54,11 @@ class Customers:
         """Orders that nobody is going to pay."""
         return {pk for pk, habit in self._habits.items() if habit is Habit.NEVER}
 
-    def pay_early(self) -> int:
-        """Returns how many do."""
+    def pay_early(self) -> None:
+        """Those who do don't wait until they are asked."""
         early = [pk for pk, habit in self._habits.items() if habit is Habit.EARLY]
         for order in Order.objects.filter(pk__in=early).order_by("pk"):
-            self._provider.pay(order)
-        return len(early)
+            self._act(order, Habit.EARLY)
 
     def pay_what_is_asked(self) -> None:
         """Those whose order has come to ask for the money, and who have not acted yet, do."""
@@ -66,6 +67,7 @@ class Customers:
             self._act(order, self._habits[order.pk])
 
     def _act(self, order: Order, habit: Habit) -> None:
+        self.acted[habit] += 1
         if habit in (Habit.SECOND_CARD, Habit.DECLINED):
             self._provider.decline(order, attempt=1)
         if habit is Habit.DECLINED:

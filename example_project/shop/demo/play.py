@@ -11,7 +11,7 @@ from example_project.shop.models import Order, OrderStatus
 from example_project.shop.provider import PaymentProvider
 from example_project.shop.workflows import start_fulfilment
 
-from .customers import Customers
+from .customers import Customers, Habit
 from .workers import EmbeddedWorker
 
 if TYPE_CHECKING:
@@ -39,16 +39,15 @@ class Play:
             | (Q(status=OrderStatus.IN_REVIEW) & ~Q(pk__in=left_open))
         )
 
-    def open(self) -> int:
-        """Start an instance per order. Returns how many payments came before that."""
-        early = self._customers.pay_early()
+    def open(self) -> None:
+        """Some pay already; then an instance per order is started."""
+        self._customers.pay_early()
         # No workflow runs for these orders yet, so the shop answers 503 and the provider will try again.
         self.provider.deliver()
         for order in self.orders:
             start_fulfilment(order, actor="demo")
         # It does so now, when the instances are there but none asks for a payment: the mailbox keeps the signals.
         self.provider.deliver()
-        return early
 
     def run(self, progress: Callable[[int], None]) -> None:
         """Call `progress` with the number of orders that rest, until all do or nothing happens any more."""
@@ -59,6 +58,16 @@ class Play:
             self._customers.pay_what_is_asked()
             self._reviewer.decide()
             self.provider.deliver()
+
+    def webhooks(self) -> str:
+        """What the provider had to do to be heard."""
+        posted, refused = self.provider.answers.total(), self.provider.answers[503]
+        acted = self._customers.acted
+        declined = acted[Habit.SECOND_CARD] + 2 * acted[Habit.DECLINED]
+        return (
+            f"{posted} posted by the payment provider: {refused} too early (answered 503, posted again),"
+            f" {acted[Habit.TWICE]} twice, {declined} about a declined card"
+        )
 
     def unfinished(self) -> list[str]:
         """Numbers of the orders that ought to have come further."""

@@ -32,4 +32,4 @@ class Reviewer:
 
     @staticmethod
     def _opinion(order: Order) -> str | None:
-        return ("approve", "reject", None, "approve", "approve")[zlib.crc32(order.number.encode()) % 5]
+        return ("approve", "reject", None, "approve", "approve")[zlib.crc32(f"looks at {order.number}".encode()) % 5]

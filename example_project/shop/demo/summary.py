@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, defaultdict
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from django.utils.timesince import timeuntil
@@ -55,10 +57,17 @@ def books(findings: list[Finding]) -> Iterator[str]:
 
 def commands() -> Iterator[str]:
     """Three to type next."""
-    order = _one_to_look_at()
-    yield "  python manage.py workflow_instances --status awaiting"
-    yield f"  python manage.py workflow_show shop.order:{order.pk if order else 1}"
-    yield f"  python manage.py runserver    then http://127.0.0.1:8000/admin/ as {LOGIN}, password {PASSWORD}"
+    python, order = _python(), _one_to_look_at()
+    yield f"  {python} manage.py workflow_instances --status awaiting"
+    yield f"  {python} manage.py workflow_show shop.order:{order.pk if order else 1}"
+    yield f"  {python} manage.py runserver"
+    yield f"      then http://127.0.0.1:8000/ and http://127.0.0.1:8000/admin/ as {LOGIN}, password {PASSWORD}"
+
+
+def _python() -> str:
+    """The interpreter that runs this, as one types it from here: no environment need be activated."""
+    executable = Path(sys.executable)
+    return str(executable.relative_to(Path.cwd())) if executable.is_relative_to(Path.cwd()) else "python"
 
 
 def _one_to_look_at() -> Order | None:

@@ -14,6 +14,7 @@ from example_project.shop.demo import books, stage, summary
 from example_project.shop.demo.play import Play
 from example_project.shop.demo.progress import Bar
 from example_project.shop.demo.staff import Reviewer
+from example_project.shop.workflows import FulfilOrder
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -53,13 +54,14 @@ class Command(BaseCommand):
         return report.placed
 
     def _perform(self, play: Play) -> None:
-        early = play.open()
-        self._say("Early", f"{early} customers paid before the shop asked for it")
-        bar = Bar(self.stdout, f"{'At rest':<10}", len(play.orders))
+        play.open()
+        count = len(play.orders)
+        self._say("Started", f"{count} instances of {FulfilOrder.name}, see example_project/shop/workflows.py")
+        bar = Bar(self.stdout, f"{'Working':<10}", count)
         play.run((lambda done: None) if self._quiet else bar.update)
         if not self._quiet:
             bar.close()
-        self._say("Webhooks", play.provider.summary())
+        self._say("Webhooks", play.webhooks())
 
     def _conclude(self, play: Play) -> None:
         findings = books.audit(play.provider.captured)
