@@ -36,6 +36,12 @@ class Command(BaseCommand):
                 "SHOP_DEMO is off: the demo empties the shop and creates a login with a well-known password."
             )
         self._quiet = quiet
+        try:
+            self._run(count)
+        except KeyboardInterrupt:
+            raise CommandError("Stopped half-way. Run it again whenever you like: it starts afresh.") from None
+
+    def _run(self, count: int | None) -> None:
         started = time.monotonic()
         call_command("migrate", verbosity=0)
         play = Play(self._set_the_stage(count), Reviewer(stage.create_login()))
