@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
+from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("workflow_engine")
 
+NO_DELAY = timedelta()
 BUILT_IN = {
     "database": "workflow_engine.dispatchers.database.DatabaseDispatcher",
     "inline": "workflow_engine.dispatchers.inline.InlineDispatcher",
@@ -32,8 +34,15 @@ class Dispatcher(ABC):
     """Whether work is handed out (then `tick` repeats what got lost), or fetched by workers that poll."""
 
     @abstractmethod
-    def dispatch(self, instance_id: UUID, *, queue: str, using: str) -> None:
-        """Hand out one instance. Called outside transactions. May raise: the caller logs it and `tick` repeats it."""
+    def dispatch(self, instance_id: UUID, *, queue: str, using: str, delay: timedelta) -> None:
+        """Hand out one instance. Called outside transactions. May raise: the caller logs it and `tick` repeats it.
+
+        Args:
+            instance_id: of the instance.
+            queue: that its workflow asks for; "" for the default.
+            using: the database alias it is in.
+            delay: how long from now it is due; never longer than a tick's interval.
+        """
 
 
 def dispatcher() -> Dispatcher:
@@ -45,14 +54,14 @@ def dispatcher() -> Dispatcher:
     return _load(conf.current().DISPATCHER)
 
 
-def wake(instance_id: UUID, *, queue: str, using: str) -> bool:
+def wake(instance_id: UUID, *, queue: str, using: str, delay: timedelta = NO_DELAY) -> bool:
     """Hand the instance to the dispatcher; False if that failed, which is logged and never raised.
 
     The work is committed: failing the caller's request for it would be a lie, and whoever polls finds it anyway.
     """
     try:
         with around("dispatch"):
-            dispatcher().dispatch(instance_id, queue=queue, using=using)
+            dispatcher().dispatch(instance_id, queue=queue, using=using, delay=delay)
     except Exception:
         logger.exception(
             "Handing out workflow instance %s failed; it is handed out again later",

@@ -199,6 +199,15 @@ class StaleWriteError(WorkflowEngineError):
         super().__init__(f"Workflow instance {instance_id} is no longer at version {version}; nothing was written.")
 
 
+class DispatchError(WorkflowEngineError):
+    """The broker did not take a message in time. Nothing is lost: tick hands the instance out again."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+        reason = str(error) or type(error).__name__
+        super().__init__(f"The broker did not take the message ({reason}). Is it running, and is the URL right?")
+
+
 class LeaseLost(WorkflowEngineError):  # noqa: N818 - a fact about the world that handlers catch, not a mistake
     """The activity's lease ran out or was taken over: stop, nothing more can be recorded."""
 

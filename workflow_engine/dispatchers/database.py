@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from workflow_engine.dispatch import Dispatcher
 
 if TYPE_CHECKING:
+    from datetime import timedelta
     from uuid import UUID
 
 
@@ -15,5 +16,5 @@ class DatabaseDispatcher(Dispatcher):
 
     pushes: ClassVar[bool] = False
 
-    def dispatch(self, instance_id: UUID, *, queue: str, using: str) -> None:
+    def dispatch(self, instance_id: UUID, *, queue: str, using: str, delay: timedelta) -> None:
         """Nothing: the committed row is the message."""

@@ -10,6 +10,7 @@ from workflow_engine.dispatch import Dispatcher
 from workflow_engine.engine.driving import drive
 
 if TYPE_CHECKING:
+    from datetime import timedelta
     from uuid import UUID
 
 
@@ -27,7 +28,7 @@ class InlineDispatcher(Dispatcher):
     def __init__(self) -> None:
         self._thread = _Trampoline()
 
-    def dispatch(self, instance_id: UUID, *, queue: str, using: str) -> None:
+    def dispatch(self, instance_id: UUID, *, queue: str, using: str, delay: timedelta) -> None:
         """Drive the instance, or put it in line if this thread is driving one already."""
         if self._thread.queue is not None:
             self._thread.queue.append((instance_id, using))

@@ -39,7 +39,8 @@ class Failure:
 
     def delay(self, policy: RetryPolicy, attempt: int) -> timedelta:
         """How long the next attempt waits. A `backoff` of the user's that raises must not lose the failure: then the
-        policy's formula counts."""
+        policy's formula counts.
+        """
         if self.after is not None:
             return self.after
         try:
