@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from hypothesis import HealthCheck, settings
 
-from tests.settings import DATABASE_VARIABLE
+from tests.databases import DATABASE_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

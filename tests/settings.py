@@ -1,19 +1,8 @@
-"""The project that the tests run in: a SQLite file, opened the way the engine asks for, and the smallest set of apps.
-
-Each test run has a file of its own, so that two runs don't meet. A process that a test starts opens the same file: the
-session's database fixture puts its name into the environment (see conftest.py).
-"""
+"""The project that the tests run in: the smallest set of apps, on the database that the environment names."""
 
 from __future__ import annotations
 
-import os
-import tempfile
-from pathlib import Path
-
-DATABASE_VARIABLE = "WORKFLOW_ENGINE_TEST_DATABASE"
-DATABASE_FILE = os.environ.get(
-    DATABASE_VARIABLE, str(Path(tempfile.gettempdir()) / f"workflow_engine_{os.getpid()}.sqlite3")
-)
+from tests.databases import database
 
 SECRET_KEY = "only for the tests"
 ALLOWED_HOSTS = ["testserver"]
@@ -55,19 +44,7 @@ TEMPLATES = [
     },
 ]
 
-DATABASES = {
-    "default": {
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": DATABASE_FILE,
-        "TEST": {"NAME": DATABASE_FILE},
-        "OPTIONS": {
-            "transaction_mode": "IMMEDIATE",
-            "timeout": 20,
-            # A test database need not outlive a power failure, only a killed process.
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;",
-        },
-    },
-}
+DATABASES = {"default": database()}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Hashing a password is no part of any test.
