@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db import connections
 
+from workflow_engine import clock
 from workflow_engine.clock import DatabaseNow
 from workflow_engine.failpoints import around
 from workflow_engine.models import WorkflowInstance
@@ -30,8 +31,12 @@ def lock(instance_id: UUID, using: str) -> Locked | None:
 
 
 def lock_waiting(instance_id: UUID, using: str) -> Locked | None:
-    """Like `lock`, but wait for whoever has the row: for news that must be recorded. None if it is gone."""
-    return _lock(instance_id, using, skip_locked=False)
+    """Like `lock`, but wait for whoever has the row: for news that must be recorded. None if it is gone.
+
+    The time is read again after the wait: PostgreSQL and MySQL work it out before they wait for the lock.
+    """
+    locked = _lock(instance_id, using, skip_locked=False)
+    return None if locked is None else locked._replace(now=clock.now(using))
 
 
 def _lock(instance_id: UUID, using: str, *, skip_locked: bool) -> Locked | None:

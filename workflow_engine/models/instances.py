@@ -120,7 +120,8 @@ class WorkflowInstance(models.Model):
                 name="workflow_instances_polled_while_it_may_run",
             ),
             models.CheckConstraint(
-                condition=(Q(status=Status.COMPENSATING) & ~Q(ends_as=""))
+                condition=Q(status=Status.FAILED)
+                | (Q(status=Status.COMPENSATING) & ~Q(ends_as=""))
                 | (~Q(status=Status.COMPENSATING) & Q(ends_as="")),
                 name="workflow_instances_ends_as_while_undoing",
             ),

@@ -76,7 +76,6 @@ def decide_retry(journal: Journal, reason: str) -> None:
             EventKind.WORKFLOW_RETRIED,
             data=told,
             status=Status.COMPENSATING,
-            ends_as=Status.COMPENSATED,
             error=None,
             due_at=journal.now,
             compensation_stack=[_offered_again(entry) for entry in state.compensation_stack],

@@ -68,5 +68,7 @@ def settle(journal: Journal) -> None:
         kind, status = EventKind.WORKFLOW_CANCELLED, Status.CANCELLED
     else:
         kind, status = EventKind.WORKFLOW_COMPENSATED, Status.COMPENSATED
-    told = {"error": state.error} if status == Status.FAILED else None
-    journal.add(kind, data=told, status=status, ends_as="", due_at=None)
+    failed = status == Status.FAILED
+    # A failed one remembers where its undo was to lead: a retry() takes it up again.
+    ends_as = state.ends_as if failed else ""
+    journal.add(kind, data={"error": state.error} if failed else None, status=status, ends_as=ends_as, due_at=None)
