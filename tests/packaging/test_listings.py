@@ -3,6 +3,7 @@
 * A ```python block is executed. The blocks of a file share one namespace and one test database, like a session.
 * A ```console block after `<!-- listing: run -->`: each `$ python manage.py …` line is run as that command, and the
   lines below it are what it must print; `...` stands for what differs from run to run. No lines: anything goes.
+* A TestCase that a block defines is run too, after the blocks of its file.
 * A comment on the lines before a block changes what is done with it:
 
   `<!-- listing: file shop/workflows.py -->` the block is that module, importable by the blocks after it; a second one
@@ -20,6 +21,7 @@ import io
 import re
 import shlex
 import sys
+import unittest
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path, PurePosixPath
@@ -41,6 +43,8 @@ def test_every_listing_does_what_it_shows(path: Path) -> None:
         session = _module(modules, f"listings_of_{path.stem.replace('-', '_')}")
         for listing in read_listings(path):
             _run(listing, session, modules)
+        for module in modules.values():
+            _run_test_cases(module)
 
 
 def test_a_comment_that_means_nothing_is_refused(tmp_path: Path) -> None:
@@ -76,6 +80,12 @@ def _run(listing: Listing, session: ModuleType, modules: dict[str, ModuleType]) 
             assert not expected or _matches(expected, printed.getvalue()), (
                 f"{listing}: {command} should print\n{expected}\nbut prints\n{printed.getvalue()}"
             )
+
+
+def _run_test_cases(module: ModuleType) -> None:
+    suite = unittest.defaultTestLoader.loadTestsFromModule(module)
+    result = unittest.TextTestRunner(stream=io.StringIO()).run(suite)
+    assert result.wasSuccessful(), "\n".join(text for _, text in [*result.failures, *result.errors])
 
 
 def _commands(listing: Listing) -> Iterator[tuple[str, str]]:
