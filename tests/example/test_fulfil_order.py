@@ -79,6 +79,13 @@ class FulfilOrderTests(WorkflowTestMixin, TestCase):
         assert self.where(order, instance) == ("rejected", "completed", "cancel_order")
         assert (order.note, self.stock()) == ("Rejected by riley.", 10)
 
+    def test_a_decision_that_says_neither_yes_nor_no_leaves_the_order_in_review_and_the_clock_running(self) -> None:
+        order, instance = self.begin(quantity=10)
+        deadline = self.reload(instance).deadline_at
+        self.signal(instance, "review_decided")
+        assert self.where(order, instance) == ("in_review", "awaiting", "review")
+        assert self.reload(instance).deadline_at == deadline
+
     def test_an_order_that_nobody_reviews_in_two_days_is_rejected(self) -> None:
         order, instance = self.begin(quantity=10)
         self.shift_time(days=2, minutes=1)
@@ -94,6 +101,12 @@ class FulfilOrderTests(WorkflowTestMixin, TestCase):
         self.shift_time(hours=1, minutes=1)
         assert self.where(order, instance) == ("unpaid", "completed", "cancel_order")
         assert (order.note, self.stock()) == ("Not paid after 3 reminders.", 10)
+
+    def test_a_payment_signalled_by_hand_is_one_of_the_whole_sum(self) -> None:
+        order, instance = self.begin()
+        self.signal(instance, "payment_succeeded", actor="riley")
+        assert self.where(order, instance)[0] == "shipped"
+        assert str(order.payments.get().amount) == "90.00 EUR"
 
     def test_a_reminded_customer_may_still_pay(self) -> None:
         order, instance = self.begin()
