@@ -100,7 +100,12 @@ def comparable(state: State) -> dict[str, Any]:
 
 def _changed_columns(row: Model, state: State) -> dict[str, Any]:
     values = {name: _plain(getattr(state, name)) for name in FIELDS}
-    return {name: value for name, value in values.items() if _plain(getattr(row, name)) != value}
+    return {name: value for name, value in values.items() if _differ(_plain(getattr(row, name)), value)}
+
+
+def _differ(old: Any, new: Any) -> bool:
+    """Equal values can be different JSON: 1, 1.0 and true."""
+    return old is not new and repr(old) != repr(new)
 
 
 def _stored(row: WorkflowInstance, number: int, event: Event) -> WorkflowEvent:

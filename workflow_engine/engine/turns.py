@@ -125,12 +125,12 @@ class Turn:
         return self.workflow or registry.exact(self.row.workflow_name, self.row.definition_version)
 
     def step(self, key: str | None = None) -> BoundStep:
-        """The current step (or the one named), bound to a new workflow object.
+        """The current step (or the one named), bound to a workflow object that is made when it is first used.
 
         Raises:
             KeyError: this code has no such step.
         """
-        return self.definition.steps[key or self.state.current_step].bind(self.definition())
+        return self.definition.steps[key or self.state.current_step].bind(_OnFirstUse(self.definition))
 
     def rules(self) -> StepRules:
         """What the decisions need to know of the current step."""
@@ -186,3 +186,17 @@ class Turn:
             # Counted from the end of the user's code; `now` is when the lock was taken.
             return self.now + (self.journal.duration or timedelta()) + self.settings.duration("HOLD")
         return handed_out(self.now) if more else state.due_at
+
+
+class _OnFirstUse:
+    """A workflow object that is made where user code may fail: its constructor is user code too."""
+
+    def __init__(self, definition: type[Workflow[Any]]) -> None:
+        self._definition = definition
+
+    @cached_property
+    def _workflow(self) -> Workflow[Any]:
+        return self._definition()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._workflow, name)

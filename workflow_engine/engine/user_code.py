@@ -15,7 +15,7 @@ from django.db import connections, transaction
 from workflow_engine import serialization
 from workflow_engine.domain.decisions.rules import Failure
 from workflow_engine.domain.journal import Journal
-from workflow_engine.domain.outcomes import Await, Complete, Finish, Goto, Outcome, Sleep, classify
+from workflow_engine.domain.outcomes import Await, Complete, Fail, Finish, Goto, Outcome, Retry, Sleep, classify
 from workflow_engine.domain.state import State
 from workflow_engine.engine.infrastructure import is_infrastructure
 from workflow_engine.exceptions import FinalError, PostponedError, TransactionBrokenError, WorkflowEngineError
@@ -69,6 +69,9 @@ def call_in_savepoint(handler: Handler, state: State, using: str) -> tuple[Outco
             raise TransactionBrokenError(handler.step, "swallowed a database error")
         outcome = gated(classify(value), state)
         handler.check(outcome)
+        if isinstance(outcome, Fail | Retry):
+            # A failure that is returned is one like any other: what the handler wrote goes, up to this savepoint.
+            transaction.set_rollback(True, using=using)
     return outcome, timedelta(seconds=time.perf_counter() - started)
 
 
@@ -78,8 +81,13 @@ def gated(outcome: Outcome, state: State) -> Outcome:
     Raises:
         NotSerializableError: a value can't be stored.
     """
-    if isinstance(outcome, Complete | Finish) and outcome.result is not None:
-        outcome = replace(outcome, result=serialization.to_json(outcome.result, "result"))
+    match outcome:
+        case Complete(result=result) | Finish(result=result) if result is not None:
+            outcome = replace(outcome, result=serialization.to_json(result, "result"))
+        case Fail(reason=reason) | Retry(reason=reason):
+            outcome = replace(outcome, reason=serialization.clean_text(reason))
+        case Await(names=names):
+            serialization.to_json(names, "awaited signals")
     updates = getattr(outcome, "updates", None)
     if not updates:
         return outcome
@@ -93,10 +101,17 @@ def failure_of(error: BaseException) -> Failure:
     text = "".join(traceback.format_exception(type(error), error, _user_frames(error.__traceback__)))
     return Failure(
         type=type(error).__name__,
-        message=serialization.clean_text(str(error) or type(error).__name__),
+        message=serialization.clean_text(_text_of(error) or type(error).__name__),
         retryable=not isinstance(error, FinalError),
         traceback=serialization.clean_text(text[-_TRACEBACK_LIMIT:], _TRACEBACK_LIMIT),
     )
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - an error that can't even be told must be recorded too
+        return ""
 
 
 def _user_frames(frames: TracebackType | None) -> TracebackType | None:
