@@ -65,7 +65,7 @@ class Play:
         acted = self._customers.acted
         declined = acted[Habit.SECOND_CARD] + 2 * acted[Habit.DECLINED]
         return (
-            f"{posted} posted by the payment provider: {refused} too early (answered 503, posted again),"
+            f"{posted} from the payment provider: {refused} too early (answered 503, sent again),"
             f" {acted[Habit.TWICE]} twice, {declined} about a declined card"
         )
 
