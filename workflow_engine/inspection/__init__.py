@@ -1,0 +1,1 @@
+"""The read side: what people ask about instances, answered in words. Shared by the commands and the admin."""
