@@ -55,7 +55,8 @@ def take_turn(instance_id: UUID, using: str, mode: Mode) -> Advanced:
     turn = Turn.begin(locked, using, mode)
     if turn.row.suspect and not mode.claimed and not turn.state.is_terminal and not turn.state.paused:
         return turn.answer(Answer.SUSPECT)
-    taken = mailbox.sort(turn, mailbox.read(turn.row)) if mode.mail else None
+    items = mailbox.read(turn.row) if mode.mail else []
+    taken = mailbox.sort(turn, items)
     if turn.journal.events:
         # What a request changed is written first; the step that it may lead to gets a turn of its own.
         return turn.commit(mail=True)
@@ -69,7 +70,10 @@ def take_turn(instance_id: UUID, using: str, mode: Mode) -> Advanced:
         return _leave_to_others(turn)
     if turn.definition.version != turn.state.definition_version:
         turn.journal.add(EventKind.VERSION_CHANGED, definition_version=turn.definition.version)
-    return _act(turn, taken)
+    advanced = _act(turn, taken)
+    # What is behind the signal in the mailbox comes before the step that the signal leads to.
+    advanced.mail |= taken is not None and items[-1] is not taken
+    return advanced
 
 
 def _committed_turn(instance_id: UUID, using: str, mode: Mode) -> Advanced:
