@@ -166,8 +166,9 @@ def _record_failure(instance_id: UUID, using: str, mode: Mode, broken: Unrecorde
     if locked is None or locked.row.version != broken.version:
         return _absent(instance_id, using)
     turn = Turn.begin(locked, using, mode)
-    turn.journal.attempt = broken.attempt
-    broken.handler.fail(turn.journal, broken.failure)
+    journal = turn.journal
+    journal.attempt, journal.actor, journal.trigger = broken.attempt, broken.actor, broken.trigger
+    broken.handler.fail(journal, broken.failure)
     return turn.commit(exc=broken.error)
 
 

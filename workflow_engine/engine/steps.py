@@ -17,13 +17,14 @@ from workflow_engine.domain.state import State
 from workflow_engine.domain.statuses import PARKED
 from workflow_engine.engine import mailbox
 from workflow_engine.engine.contexts import make_context
+from workflow_engine.engine.statements import Statements
 from workflow_engine.engine.turns import Advanced, Turn
 from workflow_engine.engine.user_code import (
     Handler,
     UnrecordedFailureError,
     call_in_savepoint,
+    database_trouble,
     failure_of,
-    is_database_trouble,
     raised_by_user,
     transaction_lost,
 )
@@ -94,24 +95,25 @@ def run(turn: Turn, handler: Handler, *, attempt: int | None = None) -> Advanced
     """
     journal = turn.journal
     journal.attempt = turn.state.attempts + 1 if attempt is None else attempt
+    statements = Statements()
     try:
-        outcome, journal.duration = call_in_savepoint(handler, turn.state, turn.using)
+        outcome, journal.duration = call_in_savepoint(handler, turn.state, turn.using, statements)
     except BaseException as error:
-        if not raised_by_user(error) or is_database_trouble(error, turn.using):
+        if not raised_by_user(error):
             raise
+        if trouble := database_trouble(error, statements, turn.using):
+            raise trouble  # noqa: B904 - its cause must stay the driver's error, which says what it is
         failure = failure_of(error)
         if transaction_lost(turn.using):
-            raise UnrecordedFailureError(
-                handler, failure, attempt=journal.attempt, version=turn.row.version, error=error
-            ) from error
+            raise UnrecordedFailureError(handler, failure, journal, version=turn.row.version, error=error) from error
         handler.fail(journal, failure)
         return turn.commit(exc=error)
     handler.succeed(journal, outcome)
     settled = journal.state.is_terminal or journal.state.status in PARKED
-    version, number = turn.row.version, journal.attempt
+    version = turn.row.version
 
     def refused(error: BaseException) -> UnrecordedFailureError:
-        return UnrecordedFailureError(handler, failure_of(error), attempt=number, version=version, error=error)
+        return UnrecordedFailureError(handler, failure_of(error), journal, version=version, error=error)
 
     advanced = turn.commit(mail=settled and mailbox.look_again(turn))
     advanced.refused = refused

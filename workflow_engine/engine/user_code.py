@@ -18,6 +18,7 @@ from workflow_engine.domain.journal import Journal
 from workflow_engine.domain.outcomes import Await, Complete, Fail, Finish, Goto, Outcome, Retry, Sleep, classify
 from workflow_engine.domain.state import State
 from workflow_engine.engine.infrastructure import is_infrastructure
+from workflow_engine.engine.statements import Statements
 from workflow_engine.exceptions import FinalError, PostponedError, TransactionBrokenError, WorkflowEngineError
 from workflow_engine.failpoints import around
 
@@ -38,12 +39,15 @@ class Handler:
 class UnrecordedFailureError(WorkflowEngineError):
     """A handler failed and took the transaction with it: its failure is recorded in the next one."""
 
-    def __init__(self, handler: Handler, failure: Failure, *, attempt: int, version: int, error: BaseException) -> None:
-        self.handler, self.failure, self.attempt, self.version, self.error = handler, failure, attempt, version, error
+    def __init__(
+        self, handler: Handler, failure: Failure, journal: Journal, *, version: int, error: BaseException
+    ) -> None:
+        self.handler, self.failure, self.version, self.error = handler, failure, version, error
+        self.attempt, self.actor, self.trigger = journal.attempt, journal.actor, journal.trigger
         super().__init__(failure.message)
 
 
-def call_in_savepoint(handler: Handler, state: State, using: str) -> tuple[Outcome, timedelta]:
+def call_in_savepoint(handler: Handler, state: State, using: str, statements: Statements) -> tuple[Outcome, timedelta]:
     """Run the handler inside the engine's transaction, so that all it wrote goes or stays with its outcome.
 
     Afterwards the connection is checked: Django leaves an atomic block without an exception, and without the writes,
@@ -54,10 +58,10 @@ def call_in_savepoint(handler: Handler, state: State, using: str) -> tuple[Outco
     """
     connection = connections[using]
     raw_connection = connection.connection
-    connection.errors_occurred = False
+    connection.errors_occurred = False  # asked for by is_database_trouble()
     started = time.perf_counter()
     with transaction.atomic(using=using):
-        with around("handler"):
+        with around("handler"), connection.execute_wrapper(statements):
             value = handler.call()
         if connection.closed_in_transaction or connection.connection is not raw_connection:
             raise TransactionBrokenError(handler.step, "closed the database connection")
@@ -65,7 +69,7 @@ def call_in_savepoint(handler: Handler, state: State, using: str) -> tuple[Outco
             raise TransactionBrokenError(handler.step, "ended the engine's transaction")
         if connection.get_rollback():
             raise TransactionBrokenError(handler.step, "marked the transaction for rollback")
-        if connection.errors_occurred:
+        if statements.errors:
             raise TransactionBrokenError(handler.step, "swallowed a database error")
         outcome = gated(classify(value), state)
         handler.check(outcome)
@@ -122,9 +126,13 @@ def _user_frames(frames: TracebackType | None) -> TracebackType | None:
     return first or frames
 
 
-def is_database_trouble(error: BaseException, using: str) -> bool:
-    """Whether the engine's own connection failed under the handler; another database's trouble is the step's own."""
-    return is_infrastructure(error) and connections[using].errors_occurred
+def database_trouble(error: BaseException, statements: Statements, using: str) -> BaseException | None:
+    """The error of the engine's own connection under the handler, if that is what this failure comes from, even when
+    the handler swallowed it or raised another one; None if not. Another database's trouble is the step's own.
+    """
+    if statements.trouble is not None:
+        return statements.trouble
+    return error if is_infrastructure(error) and connections[using].errors_occurred else None
 
 
 def raised_by_user(error: BaseException) -> bool:
