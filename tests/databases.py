@@ -1,8 +1,8 @@
 """Which database the tests run on, as the environment says: SQLite unless WORKFLOW_ENGINE_TEST_ENGINE names a server.
 
-WORKFLOW_ENGINE_TEST_ENGINE is sqlite, postgresql or mysql (MariaDB too). _HOST, _PORT, _USER and _PASSWORD say where the
-server is; without them it is on this machine, with the rights that a developer's own server gives: PostgreSQL trusts
-`postgres`, MariaDB has a `root` without a password.
+WORKFLOW_ENGINE_TEST_ENGINE is sqlite, postgresql or mysql (MariaDB too). WORKFLOW_ENGINE_TEST_HOST, _PORT, _USER and
+_PASSWORD say where the server is; without them it is on this machine, with the rights that a developer's own server
+gives: PostgreSQL trusts `postgres`, MariaDB has a `root` without a password.
 
 Each run has databases of its own, named after its process, so that two runs don't meet; they are dropped at its end. A
 process that a test starts opens the run's databases: conftest.py puts their name into the environment.

@@ -44,7 +44,7 @@ TEMPLATES = [
     },
 ]
 
-DATABASES = {"default": database()}
+DATABASES = {"default": database(), "other": database("_other")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Hashing a password is no part of any test.

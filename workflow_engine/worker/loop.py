@@ -13,6 +13,7 @@ from django.db import DatabaseError, InterfaceError, connections
 from workflow_engine import clock, conf
 from workflow_engine.domain.registry import registry
 from workflow_engine.engine import advancing, claims
+from workflow_engine.engine.connections import limit_idle_transactions
 from workflow_engine.engine.driving import Driven, drive
 from workflow_engine.engine.infrastructure import is_infrastructure
 from workflow_engine.engine.turns import Answer, Mode
@@ -63,6 +64,7 @@ class Worker:
         Raises:
             DatabaseError: the database could not be reached for many rounds in a row; a supervisor should restart.
         """
+        limit_idle_transactions(self.using)
         driven, trouble = 0, 0
         try:
             while not self.stopping:
