@@ -73,7 +73,7 @@ def _calls(function: Callable[..., Any]) -> list[tuple[ast.Call, int]]:
     except (OSError, TypeError, SyntaxError):  # typed into a shell, built by exec, or not a function
         return []
     found: list[tuple[ast.Call, int]] = []
-    waiting: list[ast.AST] = list(tree.body[0].body) if isinstance(tree.body[0], ast.FunctionDef) else []
+    waiting: list[ast.AST] = [node for node in tree.body[:1] if isinstance(node, ast.FunctionDef)]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Call):

@@ -68,7 +68,7 @@ def entry(event: WorkflowEvent) -> Entry:
     return Entry(
         seq=event.seq,
         at=event.created_at,
-        text=", ".join([str(sentence) % _facts(event), *_details(event)]),
+        text=": ".join([", ".join([str(sentence) % _facts(event), *_details(event)]), *_reason(event)]),
         actor=one_line(event.actor),
         traceback=str(event.data.get("traceback", "")),
     )
@@ -100,8 +100,11 @@ def _details(event: WorkflowEvent) -> Iterator[str]:
         yield _("for at most %(length)s") % _until(event, "deadline_at")
     if event.kind == EventKind.WORKFLOW_SLEPT:
         yield _("for %(length)s") % _until(event, "due_at")
-    if data.get("reason"):
-        yield one_line(data["reason"])
+
+
+def _reason(event: WorkflowEvent) -> list[str]:
+    reason = event.data.get("reason")
+    return [one_line(reason)] if reason else []
 
 
 def _until(event: WorkflowEvent, column: str) -> dict[str, str]:
