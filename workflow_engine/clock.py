@@ -38,7 +38,7 @@ class DatabaseNow(Func):
     @property
     def convert_value(self) -> Any:
         """Text to datetime, with the offset that a test may have set."""
-        return lambda value, expression, connection: _parse(value)
+        return lambda value, expression, connection: parse(value)
 
 
 def now(using: str) -> datetime:
@@ -47,7 +47,7 @@ def now(using: str) -> datetime:
     with connection.cursor() as cursor:
         # Without parameters no driver unescapes the doubled percent signs.
         cursor.execute(f"SELECT {_EXPRESSIONS[connection.vendor]}".replace("%%", "%"))
-        return _parse(cursor.fetchone()[0])
+        return parse(cursor.fetchone()[0])
 
 
 @contextmanager
@@ -70,5 +70,6 @@ def reset_shift() -> None:
     _offset.set(timedelta())
 
 
-def _parse(text: str) -> datetime:
+def parse(text: str) -> datetime:
+    """What `DatabaseNow` gives in raw SQL, as a datetime, with the offset that a test may have set."""
     return datetime.fromisoformat(text).replace(tzinfo=UTC) + _offset.get()
