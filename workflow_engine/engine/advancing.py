@@ -151,7 +151,9 @@ def _not_due(turn: Turn) -> Advanced:
 def _leave_to_others(turn: Turn) -> Advanced:
     """No code here can run it: look again later, and count nothing. Its mail is sorted, so that nobody polls for it."""
     mailbox.set_aside(turn)
-    store.update(turn.row, poll_at=turn.now + turn.settings.duration("POSTPONE"))
+    # A claim on a suspect instance is taken back; what other processes died of is still counted.
+    recoveries = max(turn.row.recoveries - turn.mode.claimed, 0)
+    store.update(turn.row, poll_at=turn.now + turn.settings.duration("POSTPONE"), recoveries=recoveries)
     return turn.answer(Answer.NO_CODE)
 
 
