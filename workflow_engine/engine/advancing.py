@@ -113,7 +113,7 @@ def _act(turn: Turn, taken: WorkflowSignal | None) -> Advanced:
     if state.lease_owner:
         leases.decide_lost_attempt(turn.journal, turn.rules())
         carry_out_requested_cancel(turn.journal)
-        return turn.commit()
+        return turn.commit(mail=turn.journal.state.is_terminal and mailbox.look_again(turn))
     if turn.step().declaration.is_activity:
         return activities.claim(turn)
     return steps.run_body(turn)
