@@ -12,13 +12,12 @@
   `<!-- listing: not run: reason -->` the block is only compiled. The reason is for the reader of the source.
 * Every other block is not run: shell commands, settings in TOML, output.
 
-An error names the Markdown file and its line.
+An error names the Markdown file and its line. The tutorial is run in a project of its own: test_tutorial.py.
 """
 
 from __future__ import annotations
 
 import io
-import re
 import shlex
 import sys
 import unittest
@@ -30,10 +29,10 @@ from types import ModuleType
 import pytest
 from django.core.management import call_command
 
-from tests.packaging.listings import DOCUMENTS, Listing, ListingError, read_listings
+from tests.packaging.listings import DOCUMENTS, Listing, ListingError, commands_of, matches, read_listings
 from workflow_engine.domain.registry import registry
 
-_PROMPT = "$ python manage.py "
+_COMMAND = "python manage.py "
 
 
 @pytest.mark.django_db(transaction=True)
@@ -53,7 +52,8 @@ def test_a_comment_that_means_nothing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ListingError) as refused:
         read_listings(document)
     assert str(refused.value) == (
-        "page.md:1: a listing comment is one of `not run: reason`, `file path/name.py`, `run`, not `skip`"
+        "page.md:1: a listing comment is one of `not run: reason`, `file path/name.py`,"
+        " `add to path/name.py`, `run`, not `skip`"
     )
 
 
@@ -73,11 +73,12 @@ def _run(listing: Listing, session: ModuleType, modules: dict[str, ModuleType]) 
         if listing.verb != "not run":
             exec(code, session.__dict__)  # noqa: S102  # Running what our own pages show is the point.
     elif listing.language == "console" and listing.verb == "run":
-        for command, expected in _commands(listing):
+        for command, expected in commands_of(listing):
+            assert command.startswith(_COMMAND), f"{listing}: only `$ {_COMMAND}…` can be run, not: {command}"
             printed = io.StringIO()
             with redirect_stdout(printed):
-                call_command(*shlex.split(command), stdout=printed)
-            assert not expected or _matches(expected, printed.getvalue()), (
+                call_command(*shlex.split(command.removeprefix(_COMMAND)), stdout=printed)
+            assert not expected or matches(expected, printed.getvalue()), (
                 f"{listing}: {command} should print\n{expected}\nbut prints\n{printed.getvalue()}"
             )
 
@@ -86,25 +87,6 @@ def _run_test_cases(module: ModuleType) -> None:
     suite = unittest.defaultTestLoader.loadTestsFromModule(module)
     result = unittest.TextTestRunner(stream=io.StringIO()).run(suite)
     assert result.wasSuccessful(), "\n".join(text for _, text in [*result.failures, *result.errors])
-
-
-def _commands(listing: Listing) -> Iterator[tuple[str, str]]:
-    """The (command, output) pairs of a console block."""
-    for part in re.split(r"^(?=\$ )", listing.text, flags=re.MULTILINE):
-        if part.strip():
-            assert part.startswith(_PROMPT), f"{listing}: only `{_PROMPT}…` can be run, not: {part}"
-            command, _, output = part.removeprefix(_PROMPT).partition("\n")
-            yield command, output.strip()
-
-
-def _matches(expected: str, printed: str) -> bool:
-    """Whether the text is the expected one, line ends and `...` aside."""
-    pattern = re.sub(r"(?:\\\.){3}", ".*?", re.escape(_trimmed(expected)))
-    return re.fullmatch(pattern, _trimmed(printed), re.DOTALL) is not None
-
-
-def _trimmed(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
 @contextmanager
