@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -102,7 +103,8 @@ def _context(turn: Turn, entry: Entry, attempt: int, lease: Lease | None) -> Con
 def _call(bound: BoundStep, ctx: Context[Any], entry: Entry) -> None:
     """What an undo returns means nothing."""
     with around("undo"):
-        bound.compensate(ctx, entry.get("result"))
+        # A copy: what the handler does to it must not get into the row.
+        bound.compensate(ctx, deepcopy(entry.get("result")))
 
 
 def _undone(entry: Entry, journal: Journal, outcome: Outcome) -> None:  # noqa: ARG001 - it has no outcome
