@@ -28,6 +28,7 @@ from workflow_engine import (
 )
 from workflow_engine.domain.registry import registry
 from workflow_engine.engine import Answer, advancing
+from workflow_engine.engine.infrastructure import run_outermost
 from workflow_engine.engine.turns import Mode
 from workflow_engine.models import WorkflowInstance
 from workflow_engine.testing import drain, reload
@@ -57,7 +58,7 @@ def calling(call: Call, *, retry: RetryPolicy = TWICE, timeout: float = 300, lea
 
 def claimed(instance: WorkflowInstance) -> Callable[[], Any]:
     """An attempt whose claim is committed and whose handler has not run: what a worker holds in its hands."""
-    advanced = advancing.run_outermost("default", lambda: advancing.take_turn(instance.pk, "default", Mode(hold=True)))
+    advanced = run_outermost("default", lambda: advancing.take_turn(instance.pk, "default", Mode(hold=True)))
     assert advanced.outside is not None
     return advanced.outside
 
