@@ -24,12 +24,11 @@ def report(effects: Effects, row: WorkflowInstance, event: WorkflowEvent, exc: B
     level = _level(event)
     effects.log(
         level,
-        "%s %s: %s of step %s (visit %s)%s",
+        "%s %s: %s%s%s",
         one_line(row.workflow_name),
         row.pk,
         event.kind,
-        one_line(event.step),
-        event.visit,
+        f" of step {one_line(event.step)} (visit {event.visit})" if event.step else "",
         _details(event),
         exc=exc if level >= logging.WARNING and event.kind == EventKind.STEP_FAILED else None,
         **ids(row),
