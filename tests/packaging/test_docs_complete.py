@@ -171,3 +171,17 @@ def anchors(path: Path) -> set[str]:
     """Of the headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_tests_that_a_page_names_exist() -> None:
+    for path in PAGES:
+        for file, name in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", path.read_text(encoding="utf-8")):
+            assert (ROOT / file).exists(), f"{path.name}: {file}"
+            defined = re.findall(r"^ *(?:def|class) (\w+)", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)
+            assert not name or name in defined, f"{path.name}: {file}::{name}"
+
+
+def test_files_that_the_architecture_names_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for file in re.findall(r"`([\w/]+\.py)`", text):
+        assert list((ROOT / "workflow_engine").rglob(file)), file
