@@ -20,6 +20,7 @@ from uuid import UUID
 from django.utils.functional import Promise
 
 from workflow_engine import conf
+from workflow_engine.domain.durations import shown
 from workflow_engine.exceptions import NotSerializableError
 
 MAX_DEPTH = 30
@@ -76,6 +77,17 @@ def object_to_json(value: Any, what: str) -> dict[str, Any]:
         raise NotSerializableError(what, "", f"must be a dict, not {type(value).__name__}")
     encoded: dict[str, Any] = to_json(value, what)
     return encoded
+
+
+def short_text(value: Any, what: str, limit: int) -> str:
+    """`value`, if it is a text that a column of `limit` characters takes on every database.
+
+    Raises:
+        NotSerializableError: it is not.
+    """
+    if not isinstance(value, str) or not 0 < len(value) <= limit:
+        raise NotSerializableError(what, "", f"must be a text of 1 to {limit} characters, not {shown(value)}")
+    return _text(value, what, ())
 
 
 def canonical(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from workflow_engine.domain.durations import Duration, as_timedelta, shown
@@ -144,4 +144,7 @@ def _moment(value: Duration | datetime, what: str) -> timedelta | datetime:
             f"{what} is a naive datetime, which names no moment. Make it aware, with"
             " django.utils.timezone.make_aware(…), or give a duration."
         )
-    return value
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise InvalidOutcomeError(f"{what} is {value}, which no database can store. Give an earlier moment.") from None

@@ -8,7 +8,20 @@ from typing import TypeVar
 from django.db import IntegrityError, connections, transaction
 from django.db.models import Model
 
+from workflow_engine import serialization
+
 M = TypeVar("M", bound=Model)
+
+_LIMIT = 255
+
+
+def checked_key(key: str | None) -> str | None:
+    """The caller's idempotency key, or None for none. An empty one is refused: it would make all its users one.
+
+    Raises:
+        NotSerializableError: it is no text, or none that can be stored.
+    """
+    return None if key is None else serialization.short_text(key, "idempotency key", _LIMIT)
 
 
 def find_or_insert(model: type[M], key_hash: str | None, insert: Callable[[], M], using: str) -> tuple[M, bool]:

@@ -15,12 +15,11 @@ from workflow_engine.domain.decisions.requests import why_not
 from workflow_engine.engine import store
 from workflow_engine.engine.addressing import Addressed, actor_name, database_of, load
 from workflow_engine.engine.infrastructure import run_joined
-from workflow_engine.engine.keys import find_or_insert
+from workflow_engine.engine.keys import checked_key, find_or_insert
 from workflow_engine.exceptions import (
     IdempotencyConflictError,
     InvalidStateError,
     NoLiveInstanceError,
-    NotSerializableError,
     SignalNotAwaitedError,
 )
 from workflow_engine.failpoints import around
@@ -178,11 +177,13 @@ def _request(
 
 
 def _signal_message(name: Any, data: Any, idempotency_key: str | None, actor: Any) -> _Message:
-    serialization.to_json(name, "signal name")
-    if not isinstance(name, str) or not name or len(name) > _NAME_LIMIT:
-        raise NotSerializableError("signal name", "", f"must be a text of 1 to {_NAME_LIMIT} characters, not {name!r}")
-    payload = serialization.to_json(data, "signal data")
-    return _Message(kind=Kind.SIGNAL, name=name, data=payload, actor=actor_name(actor), idempotency_key=idempotency_key)
+    return _Message(
+        kind=Kind.SIGNAL,
+        name=serialization.short_text(name, "signal name", _NAME_LIMIT),
+        data=serialization.to_json(data, "signal data"),
+        actor=actor_name(actor),
+        idempotency_key=checked_key(idempotency_key),
+    )
 
 
 def _send(rows: list[WorkflowInstance], message: _Message, using: str) -> list[WorkflowSignal]:

@@ -16,10 +16,10 @@ from workflow_engine.domain.workflows import Workflow
 from workflow_engine.engine import store
 from workflow_engine.engine.addressing import actor_name, database_of
 from workflow_engine.engine.infrastructure import run_joined
-from workflow_engine.engine.keys import find_or_insert
+from workflow_engine.engine.keys import checked_key, find_or_insert
 from workflow_engine.engine.reporting import report
 from workflow_engine.engine.scheduling import handed_out
-from workflow_engine.exceptions import IdempotencyConflictError
+from workflow_engine.exceptions import DefinitionError, IdempotencyConflictError
 from workflow_engine.models import WorkflowInstance
 from workflow_engine.models.identifiers import key_hash, uuid7
 from workflow_engine.models.querysets import Subject, subject_reference
@@ -69,12 +69,14 @@ def start(
 
     Raises:
         UnknownWorkflowError: no such workflow is registered here.
-        NotSerializableError: the context can't be stored.
+        DefinitionError: the workflow is abstract.
+        NotSerializableError: the context or the key can't be stored.
         IdempotencyConflictError: the key was used with other values; carries `.instance`.
     """
     definition = _definition(workflow, version)
     alias = database_of(None, using)
     data = serialization.object_to_json(context, "context")
+    key = checked_key(idempotency_key)
     subject_type, subject_id = subject_reference(subject)
     name = definition.name
     row = WorkflowInstance(
@@ -85,8 +87,8 @@ def start(
         subject_id=subject_id,
         tenant=tenant,
         queue=definition.queue if queue is None else queue,
-        idempotency_key=idempotency_key,
-        key_hash=None if idempotency_key is None else key_hash(tenant, name, idempotency_key),
+        idempotency_key=key,
+        key_hash=None if key is None else key_hash(tenant, name, key),
         fingerprint=key_hash(subject_type, subject_id, serialization.canonical(data)),
     )
     started = run_joined(alias, partial(_insert, row, definition, actor_name(actor), alias))
@@ -97,6 +99,12 @@ def start(
 
 def _definition(workflow: type[Workflow[Any]] | str, version: int | None) -> type[Workflow[Any]]:
     if not isinstance(workflow, str):
+        if workflow.abstract:
+            raise DefinitionError(
+                workflow.__name__,
+                "it is abstract, a base for other workflows",
+                "Start one of the workflows that are made of it.",
+            )
         return workflow if version is None else registry.exact(workflow.name, version)
     return registry.newest(workflow) if version is None else registry.exact(workflow, version)
 
