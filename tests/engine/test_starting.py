@@ -84,7 +84,7 @@ def test_the_same_key_for_another_subject_is_an_error_that_names_the_subject() -
     assert raised.value.instance == first
 
 
-@pytest.mark.parametrize("other", ["Order-1", "order-1 ", "ördèr-1", "order-\N{FULLWIDTH DIGIT ONE}", ""])
+@pytest.mark.parametrize("other", ["Order-1", "order-1 ", "ördèr-1", "order-\N{FULLWIDTH DIGIT ONE}", " "])
 def test_keys_that_a_database_might_take_for_one_are_different_keys(other: str) -> None:
     instances = [engine.start(OneStep, idempotency_key=key) for key in ("order-1", other)]
 
