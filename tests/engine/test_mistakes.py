@@ -155,7 +155,7 @@ def test_the_limit_is_a_setting() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "told"),
     [
         (3, "3 (int)"),
         (True, "True (bool)"),
