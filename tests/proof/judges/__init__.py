@@ -1,0 +1,1 @@
+"""The judges, by what they look at. Each yields violations; none calls the engine."""
