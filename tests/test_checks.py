@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.core.checks import CheckMessage, Error, Warning, run_checks  # noqa: A004 - Django's own name
+from django.core.checks import CheckMessage, Error, Tags, Warning, run_checks  # noqa: A004 - Django's own name
 from django.core.management import call_command
 from django.db import connection, connections
 
@@ -16,18 +16,25 @@ if TYPE_CHECKING:
     from pytest_django.fixtures import Settings
 
 
-def messages(**options: Any) -> list[CheckMessage]:
-    return run_checks(tags=[checks.TAG], **options)
+def messages() -> list[CheckMessage]:
+    return run_checks(tags=[checks.TAG])
 
 
-@pytest.fixture
-def empty_registry() -> Iterator[None]:
+def messages_of_databases() -> list[CheckMessage]:
+    found = run_checks(tags=[Tags.database], databases=["default"])
+    return [message for message in found if str(message.id).startswith("workflow_engine.")]
+
+
+@pytest.fixture(autouse=True)
+def before() -> Iterator[dict[tuple[str, int], type[Workflow[Any]]]]:
+    """Nothing is registered but what a test defines; gives what was registered before."""
     with registry.isolated():
-        registry._classes = {}
-        yield
+        before, registry._classes = registry._classes, {}
+        yield before
 
 
-def test_a_project_that_is_right_has_no_messages() -> None:
+def test_a_project_that_is_right_has_no_messages(before: dict[tuple[str, int], type[Workflow[Any]]]) -> None:
+    registry._classes = before
     assert messages() == []
 
 
@@ -130,7 +137,6 @@ def line_of(text: str) -> int:
     return next(number for number, line in enumerate(lines, 1) if text in line)
 
 
-@pytest.mark.usefixtures("empty_registry")
 def test_several_awaited_names_need_a_handler() -> None:
     class Order(Workflow):
         name = "order"
@@ -161,7 +167,6 @@ def test_several_awaited_names_need_a_handler() -> None:
     ]
 
 
-@pytest.mark.usefixtures("empty_registry")
 def test_a_goto_that_can_be_seen_to_lead_nowhere_is_an_error() -> None:
     class Order(Workflow):
         name = "order"
@@ -211,11 +216,11 @@ def test_sqlite_has_to_begin_its_transactions_as_immediate(monkeypatch: pytest.M
 
 @pytest.mark.django_db(transaction=True)
 def test_sqlite_should_write_ahead() -> None:
-    assert messages(databases=["default"]) == []
+    assert messages_of_databases() == []
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA journal_mode=DELETE")
         try:
-            found = messages(databases=["default"])
+            found = messages_of_databases()
         finally:
             cursor.execute("PRAGMA journal_mode=WAL")
     assert found == [

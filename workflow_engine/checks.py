@@ -26,7 +26,7 @@ from workflow_engine.inspection.source import Mention, mentions
 from workflow_engine.models import WorkflowInstance
 
 TAG = "workflow_engine"
-"""All checks of this package: `manage.py check --tag workflow_engine`."""
+"""The checks of this package that ask no database: `manage.py check --tag workflow_engine`."""
 
 _MAY_BE_ZERO = {"INFRASTRUCTURE_RETRIES", "RETENTION", "IDLE_IN_TRANSACTION"}
 _KINDS: dict[Any, tuple[type, ...]] = {str: (str,), int: (int,), bool: (bool,)}
@@ -69,7 +69,7 @@ def check_sqlite_transactions(**_kwargs: Any) -> list[CheckMessage]:
     ]
 
 
-@register(TAG, Tags.database)
+@register(Tags.database)
 def check_databases(databases: Sequence[str] | None = None, **_kwargs: Any) -> list[CheckMessage]:
     """W002 and W003: asked of the servers, so only where a database is named (`migrate`, `check --database`)."""
     messages: list[CheckMessage] = []

@@ -11,9 +11,14 @@ _LINE = 200
 
 
 def one_line(text: object, limit: int = _LINE) -> str:
-    """`text` on one line and without control characters (a stored name must not steer a terminal), cut to `limit`."""
-    shown = "".join(char if char.isprintable() else _escaped(char) for char in str(text).strip())
+    """`text` on one line, visible as a whole, cut to `limit`."""
+    shown = visible(str(text).strip())
     return shown if len(shown) <= limit else f"{shown[: limit - 3]}..."
+
+
+def visible(text: str) -> str:
+    """`text` without control characters: what is stored must not steer a terminal, nor hide from its reader."""
+    return "".join(char if char.isprintable() else _escaped(char) for char in text)
 
 
 def either(names: Sequence[str]) -> str:

@@ -97,7 +97,7 @@ def parse_statuses(texts: Iterable[str]) -> frozenset[Status]:
         elif text in set(Status):
             statuses.add(Status(text))
         else:
-            told = {"value": repr(text), "nearest": nearest(text, [*Status, _LIVE])}
+            told = {"value": repr(text), "nearest": nearest(text, [*(status.value for status in Status), _LIVE])}
             raise CommandError(_("There is no status %(value)s. %(nearest)s") % told)
     return frozenset(statuses)
 

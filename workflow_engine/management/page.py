@@ -12,7 +12,7 @@ from workflow_engine.inspection.account import Account
 from workflow_engine.inspection.mail import told
 from workflow_engine.inspection.timeline import Entry, entry
 from workflow_engine.inspection.times import both, relative
-from workflow_engine.inspection.wording import one_line
+from workflow_engine.inspection.wording import one_line, visible
 from workflow_engine.management.tables import table
 from workflow_engine.models import WorkflowInstance
 
@@ -79,7 +79,7 @@ def _history(account: Account, style: Style, *, traceback: bool) -> Iterator[str
     for item, line in zip(entries, lines, strict=True):
         yield f"{_INDENT}{line}"
         if traceback and item.traceback:
-            yield from (f"{_INDENT * 3}{one_line(row, len(row) + 100)}" for row in item.traceback.splitlines())
+            yield from (f"{_INDENT * 3}{visible(row)}" for row in item.traceback.splitlines())
 
 
 def _cells(account: Account, item: Entry) -> tuple[str, str, str, str]:

@@ -16,9 +16,7 @@ from workflow_engine.engine.infrastructure import is_infrastructure
 from workflow_engine.inspection.wording import one_line
 from workflow_engine.management.base import WorkflowCommand
 from workflow_engine.management.stopping import stopped_by_signals
-from workflow_engine.models import WorkflowWorker
 from workflow_engine.tick import Ticked, tick
-from workflow_engine.worker.registration import Registration
 
 _TROUBLE_LIMIT = 30
 
@@ -51,25 +49,20 @@ class Command(WorkflowCommand):
         self.note(text)
 
     def _loop(self, verbosity: int) -> None:
-        stopping, registration = threading.Event(), Registration(WorkflowWorker.Kind.TICK, self.using)
-        trouble = 0
+        stopping, trouble = threading.Event(), 0
         with stopped_by_signals(stopping.set):
-            try:
-                while not stopping.is_set():
-                    connections[self.using].close_if_unusable_or_obsolete()
-                    try:
-                        registration.renew()
-                        ticked = tick(self.using)
-                        trouble = 0
-                    except (DatabaseError, InterfaceError) as error:
-                        trouble += 1
-                        self._endure(error, trouble)
-                    else:
-                        if verbosity > 1 or any(asdict(ticked).values()):
-                            self._report(ticked)
-                    stopping.wait(conf.current().duration("TICK_INTERVAL").total_seconds())
-            finally:
-                registration.end()
+            while not stopping.is_set():
+                connections[self.using].close_if_unusable_or_obsolete()
+                try:
+                    ticked = tick(self.using)
+                    trouble = 0
+                except (DatabaseError, InterfaceError) as error:
+                    trouble += 1
+                    self._endure(error, trouble)
+                else:
+                    if verbosity > 1 or any(asdict(ticked).values()):
+                        self._report(ticked)
+                stopping.wait(conf.current().duration("TICK_INTERVAL").total_seconds())
 
     def _endure(self, error: Exception, times: int) -> None:
         """A database that is away for a while is waited for; for how long is the supervisor's matter."""

@@ -23,7 +23,8 @@ class Command(WorkflowCommand):
     summary = gettext_lazy(
         "Work on due instances until told to end (Ctrl-C or SIGTERM), which happens after the current step."
     )
-    requires_system_checks = ["workflow_engine"]
+    # A worker connects to its database anyway, so that is checked too.
+    requires_system_checks = ["workflow_engine", "database"]
     speaks_json = False
 
     def add_options(self, parser: CommandParser) -> None:
@@ -33,21 +34,22 @@ class Command(WorkflowCommand):
         )
 
     def get_check_kwargs(self, options: dict[str, Any]) -> Any:
-        """The checks of the database too: a worker connects to it anyway."""
+        """Only its own database is asked."""
         return {**super().get_check_kwargs(options), "databases": [options["database"]]}
 
     def run(self, options: dict[str, Any]) -> None:
         if options["processes"] < 1:
             raise CommandError(_("--processes is %(processes)d. Give a number from 1 on.") % options)
         self._verbosity = options["verbosity"]
-        self._say_known()
         if options["processes"] > 1:
             processes = Processes(options["processes"], self.using, burst=options["burst"], say=self._say)
             with stopped_by_signals(processes.stop):
+                self._say_known()
                 processes.run()
             return
         worker = Worker(self.using, report=self._report)
         with stopped_by_signals(worker.stop):
+            self._say_known()
             driven = worker.run(burst=options["burst"])
         self._say(_("Worker %(pid)d ended; instances driven: %(count)d.") % {"pid": os.getpid(), "count": driven})
 
