@@ -14,7 +14,7 @@ from contextvars import copy_context
 from pathlib import Path
 from typing import Any, TypeVar
 
-from django.db import connections
+from django.db import connection, connections
 
 PATIENCE = 60.0
 """Seconds. Nothing takes so long unless a guard is missing; a test that passes never waits for it."""
@@ -45,12 +45,12 @@ def wait_for(event: threading.Event) -> None:
     assert event.wait(PATIENCE), "what this waits for did not happen"
 
 
-def eventually(what: Callable[[], Any]) -> Any:
+def eventually(what: Callable[[], Any], pause: float = 0.01) -> Any:
     """The first true answer of `what`, which is asked again and again: for states that only the database can tell."""
     end = time.monotonic() + PATIENCE
     while not (answer := what()):
         assert time.monotonic() < end, "what this waits for did not happen"
-        time.sleep(0.01)
+        time.sleep(pause)
     return answer
 
 
@@ -90,3 +90,22 @@ def line_from(running: subprocess.Popen[str]) -> str:
     """The next line it prints; "" at its end."""
     assert running.stdout is not None
     return running.stdout.readline().rstrip("\n")
+
+
+def until_somebody_waits_for_a_lock() -> None:
+    """Until a statement on this test's database waits for a row that another transaction has locked."""
+    waiting = {
+        "postgresql": "SELECT count(*) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND wait_event_type = 'Lock'",
+        "mysql": "SELECT count(*) FROM information_schema.innodb_trx t"
+        " JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id"
+        " WHERE p.db = database() AND t.trx_state = 'LOCK WAIT'",
+    }
+    with connection.cursor() as cursor:
+
+        def ask() -> int:
+            cursor.execute(waiting[connection.vendor])
+            return int(cursor.fetchone()[0])
+
+        # MariaDB's answer is a copy, made anew only when nobody has asked for a tenth of a second.
+        eventually(ask, pause=0.15)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, connection, transaction
 
-from tests.shop.models import Counter, Line
+from tests.shop.models import Counter
 from tests.support import ONCE, error_of, kinds, later, settled
 from tests.traps import needs
 from tests.traps.background import PATIENCE, in_thread, wait_for
@@ -154,14 +154,6 @@ def test_a_step_that_commits_by_itself_has_failed_and_the_engine_records_that() 
     assert instance.status == "failed"
     assert kinds(instance) == ["workflow_started", "step_failed", "workflow_failed"]
     assert names() == ["before 1"]
-
-
-def test_what_COMMIT_refuses_is_the_steps_failure() -> None:  # noqa: N802 - the statement is meant
-    instance = run_step(lambda: Line.objects.create(counter_id=12345))
-    assert instance.status == "failed"
-    assert error_of(instance)[0] == "IntegrityError"
-    assert kinds(instance) == ["workflow_started", "step_failed", "workflow_failed"]
-    assert names() == []
 
 
 def test_the_handler_of_a_signal_is_watched_too_and_its_signal_waits_for_the_next_attempt() -> None:

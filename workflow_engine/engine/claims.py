@@ -6,6 +6,8 @@ before running anything, and any orderly end takes that back. So only a process 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from uuid import UUID
 
@@ -21,6 +23,17 @@ from workflow_engine.engine.scheduling import handed_out
 from workflow_engine.engine.turns import Advanced, Answer, Mode, Turn
 from workflow_engine.failpoints import around
 from workflow_engine.models import WorkflowInstance
+
+
+@dataclass(slots=True, kw_only=True)
+class _Held(Advanced):
+    """The answer when a hold was written. Its end, counted from the lock's own microsecond, can't be another's."""
+
+    until: datetime
+
+    def was_committed(self) -> bool:
+        """Whether this very hold stands in the row."""
+        return WorkflowInstance.objects.using(self.using).filter(pk=self.instance_id, poll_at=self.until).exists()
 
 
 def hold(instance_id: UUID, using: str) -> Answer:
@@ -59,8 +72,9 @@ def _hold(instance_id: UUID, using: str) -> Advanced:
     if not normal and row.poll_at is not None and row.poll_at > now:
         return Advanced(Answer.LOCKED, instance_id, using)
     # Neither normal nor held any more: a driver's hold or a job's grace ran out, and nobody reported back.
-    store.update(row, poll_at=now + conf.current().duration("HOLD"), suspect=row.suspect or not normal)
-    return Advanced(Answer.ADVANCED, instance_id, using, more=True)
+    until = now + conf.current().duration("HOLD")
+    store.update(row, poll_at=until, suspect=row.suspect or not normal)
+    return _Held(Answer.ADVANCED, instance_id, using, more=True, until=until)
 
 
 def _claim(instance_id: UUID, using: str) -> Advanced:
@@ -75,5 +89,6 @@ def _claim(instance_id: UUID, using: str) -> Advanced:
         turn = Turn.begin(locked, using, Mode(hold=True))
         decide_poison(turn.journal, row.recoveries)
         return turn.commit()
-    store.update(row, recoveries=row.recoveries + 1, poll_at=now + settings.duration("HOLD"))
-    return Advanced(Answer.SUSPECT, instance_id, using, more=True)
+    until = now + settings.duration("HOLD")
+    store.update(row, recoveries=row.recoveries + 1, poll_at=until)
+    return _Held(Answer.SUSPECT, instance_id, using, more=True, until=until)

@@ -53,27 +53,30 @@ def run_outermost(using: str, unit: Callable[[], R]) -> R:
     """Run `unit` in an outermost transaction of its own, again while the database has trouble.
 
     An error around COMMIT is neither success nor failure: the row is read again, and only what is not there is done
-    again. An exception after COMMIT (a hook of the user's) means committed; it is not raised here.
+    again. Even then the COMMIT may be on its way still, so a try that meets its predecessor's rows reads once more. An
+    exception after COMMIT (a hook of the user's) means committed; it is not raised here.
 
     Raises:
         Exception: what `unit` raised; and the last database error when the retries are spent.
         RuntimeError: the caller has a transaction open.
     """
     retries = conf.current().INFRASTRUCTURE_RETRIES
+    unknown: list[R] = []
     for tried in range(retries + 1):
-        result: R | None = None
         try:
             with transaction.atomic(using=using, durable=True):
                 result = unit()
+                unknown.append(result)
                 failpoint("commit.before")
             failpoint("commit.after")
         except Exception as error:
-            if result is not None and _stands(result, error, using):
-                return result
+            stands = next((result for result in unknown if _stands(result, error, using)), None)
+            if stands is not None:
+                return stands
             if not is_infrastructure(error) or tried == retries:
                 raise
             _recover_connection(using)
-            time.sleep(random.uniform(0.5, 1) * _FIRST_PAUSE * 2**tried)  # noqa: S311 - spreads retries, no secret
+            _pause(tried)
         else:
             return result
     raise AssertionError  # the loop always returns or raises
@@ -97,13 +100,35 @@ def run_joined(using: str, unit: Callable[[], R]) -> R:
 
 
 def _stands(result: Result, error: Exception, using: str) -> bool:
-    """Whether the unit, which ran to its end before `error`, is committed."""
-    _recover_connection(using)
-    if not result.was_committed():
+    """Whether the unit, which ran to its end before `error`, is committed.
+
+    Raises:
+        DatabaseError: the database could not be asked for longer than the retries last, so that nobody knows.
+    """
+    if not _read_again(result.was_committed, using):
         return False
     logger.error("An error after a commit, or about one that was carried out after all", exc_info=error)
     result.finish()
     return True
+
+
+def _read_again(read: Callable[[], bool], using: str) -> bool:
+    """What `read` finds, once the database can be read: a server that broke a connection may be away for a while."""
+    retries = conf.current().INFRASTRUCTURE_RETRIES
+    for tried in range(retries + 1):
+        try:
+            _recover_connection(using)
+            return read()
+        except DjangoDatabaseError as error:
+            if not is_infrastructure(error) or tried == retries:
+                raise
+            _pause(tried)
+    raise AssertionError  # the loop always returns or raises
+
+
+def _pause(tried: int) -> None:
+    """Longer each time, and by chance, so that two that got in each other's way don't meet again."""
+    time.sleep(random.uniform(0.5, 1) * _FIRST_PAUSE * 2**tried)  # noqa: S311 - no secret
 
 
 def _recover_connection(using: str) -> None:

@@ -5,9 +5,10 @@ It never waits for the instance's lock, so a sender can't be blocked by a runnin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from workflow_engine import clock, conf, serialization
 from workflow_engine.after_commit import Effects
@@ -35,12 +36,19 @@ _NAME_LIMIT = 200
 class _Sent:
     items: list[WorkflowSignal]
     effects: Effects
+    message: _Message
     using: str
 
     def was_committed(self) -> bool:
-        """Whether the rows are there. The database chose their ids, so no other row can be mistaken for them."""
-        ids = [item.pk for item in self.items]
-        return WorkflowSignal.objects.using(self.using).filter(pk__in=ids).count() == len(ids)
+        """Whether the rows are there. The time tells them from others that got their ids after a crash of the server.
+
+        If not, the next try uses the same ids: should this COMMIT still be on its way, the two meet.
+        """
+        rows = WorkflowSignal.objects.using(self.using)
+        if all(rows.filter(pk=item.pk, received_at=item.received_at).exists() for item in self.items):
+            return True
+        self.message.ids_in_doubt.update({item.instance_id: item.pk for item in self.items})
+        return False
 
     def finish(self) -> None:
         """Run the effects, if the commit hook has not."""
@@ -55,6 +63,7 @@ class _Message:
     actor: str
     idempotency_key: str | None = None
 
+    ids_in_doubt: dict[UUID, int] = field(default_factory=dict)
     def key_hash(self, row: WorkflowInstance) -> str | None:
         return None if self.idempotency_key is None else key_hash(str(row.pk), self.idempotency_key)
 
@@ -195,7 +204,7 @@ def _insert_all(rows: list[WorkflowInstance], message: _Message, using: str) -> 
     effects = Effects(using)
     items = [_insert(row, message, effects, using) for row in rows]
     effects.register()
-    return _Sent(items, effects, using)
+    return _Sent(items, message, effects, using)
 
 
 def _insert(row: WorkflowInstance, message: _Message, effects: Effects, using: str) -> WorkflowSignal:
@@ -206,6 +215,7 @@ def _insert(row: WorkflowInstance, message: _Message, effects: Effects, using: s
     def insert() -> WorkflowSignal:
         return WorkflowSignal.objects.using(using).create(
             instance_id=row.pk,
+            id=message.ids_in_doubt.get(row.pk),
             kind=message.kind,
             name=message.name,
             data=message.data,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -109,9 +110,10 @@ def _definition(workflow: type[Workflow[Any]] | str, version: int | None) -> typ
     return registry.newest(workflow) if version is None else registry.exact(workflow, version)
 
 
-def _insert(row: WorkflowInstance, definition: type[Workflow[Any]], actor: str, using: str) -> _Started:
+def _insert(asked: WorkflowInstance, definition: type[Workflow[Any]], actor: str, using: str) -> _Started:
     effects = Effects(using)
 
+    row = copy(asked)  # a second try, with the same id, starts from the same values
     def insert() -> WorkflowInstance:
         now = clock.now(using)
         journal = Journal(State(), now, actor=actor)
