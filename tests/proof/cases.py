@@ -1,9 +1,9 @@
-"""One case: a scenario, the crashes that hit it, the recovery, and the judgement."""
+"""One case: a scenario, what befalls it, the recovery, and the judgement."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +11,10 @@ from typing import Any
 
 from django.test import override_settings
 
-from tests.proof import broker, ledger, programs, tables
-from tests.proof.checker import check
-from tests.proof.crashing import crashed, traced
-from tests.proof.evidence import Violation
+from tests.proof import broker, deeds, ledger, programs, tables
+from tests.proof.checker import collect, judge
+from tests.proof.crashing import Point, Work, crashed, interrupted, traced
+from tests.proof.evidence import Evidence, Violation
 from tests.proof.recovery import until_quiet
 from tests.proof.scenarios import Scenario
 from workflow_engine import clock, signals
@@ -22,13 +22,12 @@ from workflow_engine import clock, signals
 
 @dataclass(frozen=True)
 class Case:
-    """What came of one. `died`: how many of the crashes happened. `ends`: the statuses that were reached."""
+    """What came of one. `died`: how many of its crashes happened. `ends`: the statuses that were reached."""
 
     violations: Sequence[Violation]
-    died: int
-    ends: Sequence[str]
-    facts: Sequence[ledger.Entry]
-    rows: tables.Tables
+    ends: frozenset[str]
+    evidence: Evidence
+    died: int = 0
 
 
 @contextmanager
@@ -40,20 +39,16 @@ def fresh_world(**settings: Any) -> Iterator[None]:
         stack.enter_context(programs.known())
         stack.enter_context(override_settings(WORKFLOW_ENGINE=settings))
         stack.enter_context(_listening())
+        stack.enter_context(deeds.interruptible())
         stack.callback(clock.reset_shift)
         broker.jobs.clear()
         tables.wipe()
         yield
 
 
-def run(scenario: Scenario, crashes: Sequence[int] = (), **settings: Any) -> Case:
-    """Let the scenario be hit by one crash after the other, let it recover, and judge what is there then.
-
-    Args:
-        scenario: what happens.
-        crashes: numbers of failpoints; each child goes on where the last one died.
-        settings: of the engine, beside the scenario's.
-    """
+@contextmanager
+def life_of(scenario: Scenario, **settings: Any) -> Iterator[Callable[[], None]]:
+    """A fresh world, prepared for the scenario; and what is to happen in it, to be called once or again and again."""
     with fresh_world(**{**scenario.settings, **settings}):
         instance = scenario.prepare()
 
@@ -61,24 +56,43 @@ def run(scenario: Scenario, crashes: Sequence[int] = (), **settings: Any) -> Cas
             scenario.operate(instance)
             until_quiet()
 
-        died = sum(crashed(live, at) for at in crashes)
-        live()
-        violations = check()
-        rows = tables.read()
-        ends = sorted(str(row["status"]) for row in rows.instances.values())
-        return Case(violations, died, ends, ledger.read(), rows)
+        yield live
 
 
-def trace(scenario: Scenario) -> list[str]:
-    """The failpoints that the scenario passes when nothing happens to it."""
-    with fresh_world(**scenario.settings):
-        instance = scenario.prepare()
-
-        def live() -> None:
-            scenario.operate(instance)
-            until_quiet()
-
+def trace(scenario: Scenario) -> list[Point]:
+    """The failpoints that the scenario passes when nothing befalls it."""
+    with life_of(scenario) as live:
         return traced(live)
+
+
+def crash(scenario: Scenario, crashes: Sequence[int], **settings: Any) -> Case:
+    """Let the scenario be hit by one crash after the other, each in the process that goes on where the last one died;
+    let it recover, and judge what is there then.
+
+    Args:
+        scenario: what happens.
+        crashes: numbers of failpoints.
+        settings: of the engine, beside the scenario's.
+    """
+    with life_of(scenario, **settings) as live:
+        died = sum(crashed(live, at) for at in crashes)
+        traced(live)
+        return judged(died)
+
+
+def interrupt(scenario: Scenario, at: int, by: Work, **settings: Any) -> Case:
+    """Let somebody else have his turn in the middle of the scenario, which then goes on, unaware of it."""
+    with life_of(scenario, **settings) as live:
+        interrupted(live, at, by)
+        traced(until_quiet)
+        return judged()
+
+
+def judged(died: int = 0) -> Case:
+    """The case as the tables and the ledger tell it now."""
+    evidence = collect()
+    ends = frozenset(str(row["status"]) for row in evidence.tables.instances.values())
+    return Case(judge(evidence), ends, evidence, died)
 
 
 def _told(event: Any, **_: Any) -> None:

@@ -26,7 +26,18 @@ def check(
     at_rest: bool = True,
     connection: BaseDatabaseWrapper | None = None,
 ) -> list[Violation]:
-    """Read everything and judge it.
+    """Read everything and judge it. For the arguments see `collect`."""
+    return judge(collect(using, before=before, at_rest=at_rest, connection=connection))
+
+
+def collect(
+    using: str = "default",
+    *,
+    before: Tables | None = None,
+    at_rest: bool = True,
+    connection: BaseDatabaseWrapper | None = None,
+) -> Evidence:
+    """Read everything.
 
     Args:
         using: the database alias.
@@ -34,15 +45,14 @@ def check(
         at_rest: all that was due has run, so nothing may be left over.
         connection: to read through, instead of an own one.
     """
-    evidence = Evidence(
+    return Evidence(
         tables=tables.read(using, connection),
         ledger=ledger.read(),
-        now=datetime.fromtimestamp(datetime.now(UTC).timestamp() + ledger.shift(), UTC),
+        now=datetime.fromtimestamp(ledger.now(), UTC),
         before=before,
         max_recoveries=conf.current().MAX_RECOVERIES,
         at_rest=at_rest,
     )
-    return judge(evidence)
 
 
 def judge(evidence: Evidence) -> list[Violation]:

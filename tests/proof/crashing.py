@@ -1,4 +1,6 @@
-"""Crashes: a forked child does the work and kills itself at the n-th failpoint that it passes."""
+"""Crashes and interruptions, at the n-th failpoint that is passed: a forked child kills itself there, or somebody else
+gets his turn there.
+"""
 
 from __future__ import annotations
 
@@ -6,42 +8,60 @@ import os
 import signal
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from django.db import connections
+from django.db import connection, connections
 
 from tests.proof import ledger
 from tests.proof.recovery import catch_up
 from workflow_engine import failpoints
+
+Work = Callable[[], object]
 
 
 class BrokenError(AssertionError):
     """The child failed in another way than by dying."""
 
 
-class Passed:
-    """Notes every failpoint that is passed; at number `until` the process is gone."""
+@dataclass(frozen=True)
+class Point:
+    """One passing of a failpoint. `outside`: no transaction was open, so that somebody else could have his turn."""
 
-    def __init__(self, until: int | None = None) -> None:
-        self.names: list[str] = []
-        self._until = until
+    name: str
+    outside: bool
+
+
+class Passing:
+    """Counts the failpoints that are passed, and does something at number `at`."""
+
+    def __init__(self, at: int | None = None, then: Work | None = None) -> None:
+        self.points: list[Point] = []
+        self._at, self._then = at, then
 
     def __call__(self, name: str) -> None:
         """A failpoint was reached."""
-        self.names.append(name)
-        if len(self.names) - 1 == self._until:
-            ledger.write("crash", at=name)
-            os.kill(os.getpid(), signal.SIGKILL)
+        self.points.append(Point(name, not connection.in_atomic_block))
+        if name == "suspect.after":
+            ledger.write("suspected")
+        if len(self.points) - 1 == self._at and self._then is not None:
+            with failpoints.installed(Passing()):
+                self._then()
 
 
-def traced(work: Callable[[], None]) -> list[str]:
+def traced(work: Work) -> list[Point]:
     """Do the work in this process, undisturbed; the failpoints it passed."""
-    passed = Passed()
-    with failpoints.installed(passed):
+    return interrupted(work, None, None)
+
+
+def interrupted(work: Work, at: int | None, by: Work | None) -> list[Point]:
+    """Do the work in this process; at failpoint number `at` somebody else does `by` first, to its end."""
+    passing = Passing(at, by)
+    with failpoints.installed(passing):
         work()
-    return passed.names
+    return passing.points
 
 
-def crashed(work: Callable[[], None], at: int | None = None) -> bool:
+def crashed(work: Work, at: int) -> bool:
     """Do the work in a child that dies at failpoint number `at`; whether it died. A child that passes fewer does not.
 
     Raises:
@@ -60,12 +80,16 @@ def crashed(work: Callable[[], None], at: int | None = None) -> bool:
     return died
 
 
-def _live_and_die(work: Callable[[], None], at: int | None) -> None:
+def kill_this_process() -> None:
+    """What no handler sees coming."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _live_and_die(work: Work, at: int) -> None:
     """In the child: whatever happens, nothing of the parent's goes on here."""
     code = 1
     try:
-        with failpoints.installed(Passed(at)):
-            work()
+        interrupted(work, at, kill_this_process)
         code = 0
     except BaseException:  # noqa: BLE001 - there is nobody above
         ledger.write("broke", error=traceback.format_exc())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -50,6 +50,31 @@ def leased(ctx: Context[Any], kind: str, limit: int, *, undoable: bool = False) 
     lease = ctx.lease_remaining().total_seconds()
     with _noted(ctx, kind, kind, limit, lease=lease, undoable=undoable) as run:
         yield run
+
+
+_interruption: list[Callable[[], object]] = []
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Within the block `interrupt_with` counts; nothing of it is left afterwards."""
+    _interruption.clear()
+    try:
+        yield
+    finally:
+        _interruption.clear()
+
+
+def interrupt_with(work: Callable[[], object]) -> None:
+    """Let somebody else do this while the activity `long` of `programs.Beside` runs its first attempt."""
+    _interruption.append(work)
+
+
+def give_way(ctx: Context[Any]) -> None:
+    """The place in a handler where somebody else gets his turn."""
+    if ctx.attempt == 1:
+        for work in list(_interruption):
+            work()
 
 
 def about(signal: Signal) -> str:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
-from tests.proof.deeds import about, leased, transactional
+from tests.proof.deeds import about, give_way, leased, transactional
 from tests.shop.models import Counter
 from workflow_engine import Await, Context, Fail, Goto, Outcome, RetryPolicy, Signal, Sleep, Workflow, activity, step
 from workflow_engine.domain.registry import registry
@@ -177,6 +177,44 @@ with registry.isolated():
             with transactional(ctx, about(signal), 6):
                 return
 
+    class Beside(Workflow):
+        """A long activity, with something to be undone before it: whatever happens to the instance meanwhile."""
+
+        name = "proof_beside"
+        retry = SIX
+
+        @step
+        def reserve(self, ctx: Context) -> None:
+            with transactional(ctx, "body", 6):
+                return
+
+        @reserve.compensation(atomic=True, retry=SIX)
+        def release(self, ctx: Context, result: Any) -> None:
+            with transactional(ctx, "undo", 6):
+                return
+
+        @activity(lease=LEASE)
+        def long(self, ctx: Context) -> dict[str, Any]:
+            with leased(ctx, "activity", 6, undoable=True) as run:
+                give_way(ctx)
+                run.beat()
+                return {"nonce": run.nonce}
+
+        @long.compensation(retry=SIX)
+        def shorten(self, ctx: Context, result: Any) -> None:
+            with leased(ctx, "undo", 6):
+                return
+
+        @step
+        def wait(self, ctx: Context) -> Outcome:
+            with transactional(ctx, "body", 6):
+                return Await("go", timeout=WAITS_FOR)
+
+        @wait.on_signal
+        def went(self, ctx: Context, signal: Signal) -> None:
+            with transactional(ctx, about(signal), 6):
+                return
+
     class OnlyOnce(Workflow):
         """An activity that may never run twice, and its undo."""
 
@@ -254,7 +292,7 @@ with registry.isolated():
             with transactional(ctx, "body", 6):
                 os.kill(os.getpid(), signals.SIGKILL)
 
-    PROGRAMS = (Ladder, Waiting, Approvals, Errands, Saga, Parked, OnlyOnce, Rounds, Repaired, Killer)
+    PROGRAMS = (Ladder, Waiting, Approvals, Errands, Saga, Parked, Beside, OnlyOnce, Rounds, Repaired, Killer)
 
 
 @contextmanager

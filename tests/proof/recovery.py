@@ -8,7 +8,7 @@ from django.db import connections, transaction
 from django.db.models import Min
 
 from tests.proof import broker, ledger
-from workflow_engine import clock
+from workflow_engine import clock, conf
 from workflow_engine.dispatch import dispatcher
 from workflow_engine.engine.driving import drive
 from workflow_engine.models import WorkflowInstance, WorkflowSignal
@@ -34,8 +34,8 @@ def until_quiet(using: str = "default") -> None:
     wait_for_the_dead(using)
     for _ in range(_PATIENCE):
         work(using)
-        following = _next_poll(using)
         now = clock.now(using)
+        following = _next_look(now, using)
         if following is None or following > now + HORIZON:
             return
         pass_time(max(following - now, timedelta()) + timedelta(milliseconds=1))
@@ -79,7 +79,10 @@ def wait_for_the_dead(using: str) -> None:
         list(WorkflowSignal.objects.using(using).select_for_update().values_list("pk"))
 
 
-def _next_poll(using: str) -> datetime | None:
-    rows = WorkflowInstance.objects.using(using).filter(paused=False)
-    first: datetime | None = rows.aggregate(first=Min("poll_at"))["first"]
-    return first
+def _next_look(now: datetime, using: str) -> datetime | None:
+    """When somebody looks at an instance next, or at mail that nobody was woken for."""
+    first: datetime | None = WorkflowInstance.objects.using(using).aggregate(first=Min("poll_at"))["first"]
+    if not WorkflowSignal.objects.using(using).pending().exists():
+        return first
+    looked_at = now + conf.current().duration("TICK_INTERVAL")
+    return looked_at if first is None else min(first, looked_at)

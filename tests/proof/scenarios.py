@@ -15,7 +15,9 @@ from django.db import transaction
 
 from tests.proof import broker, programs
 from tests.proof.clients import request, send, start
-from tests.proof.recovery import pass_time_until, work
+from tests.proof.deeds import interrupt_with
+from tests.proof.programs import LEASE
+from tests.proof.recovery import pass_time, pass_time_until, until_quiet, work
 from tests.shop.models import Counter
 from workflow_engine.models import WorkflowInstance
 
@@ -131,7 +133,51 @@ def _go(instance: UUID | None) -> None:
     work()
 
 
+def _beside(work_beside: Callable[[UUID], object]) -> Callable[[], UUID]:
+    """Started; while its activity runs, somebody does that."""
+
+    def prepare() -> UUID:
+        instance = start(programs.Beside, "the start")
+        interrupt_with(lambda: work_beside(instance))
+        return instance
+
+    return prepare
+
+
+def _take_over(_: UUID) -> None:
+    """The activity's process stands still until its lease is over, and others go on."""
+    pass_time(LEASE * 1.1)
+    until_quiet()
+
+
+def _cancel_beside(instance: UUID) -> None:
+    request("cancel", instance)
+    work()
+
+
+def _pause_beside(instance: UUID) -> None:
+    request("pause", instance)
+    work()
+
+
+def _work_and_go(instance: UUID | None) -> None:
+    until_quiet()
+    _go(instance)
+
+
+def _work_and_cancel(instance: UUID | None) -> None:
+    until_quiet()
+    _cancel(instance)
+
+
+def _work_resume_and_go(instance: UUID | None) -> None:
+    until_quiet()
+    request("resume", instance or the_one())
+    _go(instance)
+
+
 COMPLETED = frozenset({"completed"})
+CANCELLED = frozenset({"cancelled"})
 
 SCENARIOS = (
     Scenario(name="start", prepare=_nothing, operate=_start, ends=COMPLETED),
@@ -155,8 +201,12 @@ SCENARIOS = (
         ends=frozenset({"completed", "compensated"}),
     ),
     Scenario(name="undo", prepare=_started(programs.Saga), operate=_work, ends=frozenset({"compensated"})),
-    Scenario(name="cancel", prepare=_parked(programs.Parked), operate=_cancel, ends=frozenset({"cancelled"})),
+    Scenario(name="cancel", prepare=_parked(programs.Parked), operate=_cancel, ends=CANCELLED),
     Scenario(name="go", prepare=_parked(programs.Parked), operate=_go, ends=COMPLETED),
+    Scenario(name="take-over", prepare=_beside(_take_over), operate=_work_and_go, ends=COMPLETED),
+    Scenario(name="cancel beside", prepare=_beside(_cancel_beside), operate=_work_and_cancel, ends=CANCELLED),
+    Scenario(name="pause beside", prepare=_beside(_pause_beside), operate=_work_resume_and_go, ends=COMPLETED),
+    Scenario(name="signal beside", prepare=_beside(_go), operate=_work_and_go, ends=COMPLETED),
     Scenario(name="pause", prepare=_parked(programs.Waiting), operate=_pause_and_resume, ends=COMPLETED),
     Scenario(name="retry", prepare=_started(programs.Repaired), operate=_repair_and_retry, ends=COMPLETED),
     Scenario(name="rounds", prepare=_started(programs.Rounds), operate=_work, ends=COMPLETED),
