@@ -70,12 +70,12 @@ def connection_settings(using: str = "default", **changes: Any) -> Iterator[None
 
 
 @contextmanager
-def process(name: str) -> Iterator[subprocess.Popen[str]]:
+def process(name: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """A process that runs the module `name` of tests.traps.children on this test's database, and ends with the block.
 
     Its errors go to this process's stderr, which pytest shows when the test fails.
     """
-    command = [sys.executable, "-m", f"tests.traps.children.{name}"]
+    command = [sys.executable, "-m", f"tests.traps.children.{name}", *arguments]
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -95,8 +95,9 @@ def line_from(running: subprocess.Popen[str]) -> str:
 def until_somebody_waits_for_a_lock() -> None:
     """Until a statement on this test's database waits for a row that another transaction has locked."""
     waiting = {
-        "postgresql": "SELECT count(*) FROM pg_stat_activity"
-        " WHERE datname = current_database() AND wait_event_type = 'Lock'",
+        # Not from pg_stat_activity, which shows a transaction the same answer again and again.
+        "postgresql": "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid IN"
+        " (SELECT pid FROM pg_locks JOIN pg_database d ON d.oid = database WHERE datname = current_database())",
         "mysql": "SELECT count(*) FROM information_schema.innodb_trx t"
         " JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id"
         " WHERE p.db = database() AND t.trx_state = 'LOCK WAIT'",
