@@ -9,6 +9,7 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, run_checks  #
 from django.core.management import call_command
 from django.db import connection, connections
 
+from tests.traps.needs import mariadb, sqlite
 from workflow_engine import Await, Context, Goto, Signal, Workflow, checks, step
 from workflow_engine.domain.registry import registry
 
@@ -200,6 +201,7 @@ def test_a_goto_that_can_be_seen_to_lead_nowhere_is_an_error() -> None:
     ]
 
 
+@sqlite
 def test_sqlite_has_to_begin_its_transactions_as_immediate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(connections["default"].settings_dict, "OPTIONS", {"timeout": 20})
     assert messages() == [
@@ -214,6 +216,7 @@ def test_sqlite_has_to_begin_its_transactions_as_immediate(monkeypatch: pytest.M
     ]
 
 
+@sqlite
 @pytest.mark.django_db(transaction=True)
 def test_sqlite_should_write_ahead() -> None:
     assert messages_of_databases() == []
@@ -231,6 +234,28 @@ def test_sqlite_should_write_ahead() -> None:
                 " keeps the workers from writing."
             ),
             id="workflow_engine.W002",
+        )
+    ]
+
+
+@mariadb
+@pytest.mark.django_db(transaction=True)
+def test_mariadb_should_read_what_is_committed() -> None:
+    assert messages_of_databases() == []
+    with connection.cursor() as cursor:
+        cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        try:
+            found = messages_of_databases()
+        finally:
+            cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+    assert found == [
+        Warning(
+            "The database 'default' has the isolation level REPEATABLE-READ, not READ-COMMITTED.",
+            hint=(
+                "Remove OPTIONS['isolation_level'] from DATABASES['default'], or set it to 'read committed', Django's"
+                " default. At other levels what is read after a lock may be older than the lock."
+            ),
+            id="workflow_engine.W003",
         )
     ]
 

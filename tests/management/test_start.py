@@ -26,6 +26,7 @@ def test_its_steps_can_be_left_to_a_worker() -> None:
     said = say("workflow_start", "parcel", "--no-advance", "--actor", "bob", "--queue", "slow")
     row = only()
     assert said.lines == [f"parcel {row.pk}: pending at pack"]
+    assert said.err == "No worker has been seen. Start one: python manage.py workflow_worker\n"
     assert (row.events.get(seq=1).actor, row.queue) == ("bob", "slow")
 
 

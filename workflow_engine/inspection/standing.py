@@ -30,9 +30,12 @@ def summary(row: WorkflowInstance, now: datetime) -> str:
 
 def until(row: WorkflowInstance, now: datetime) -> datetime | None:
     """When time alone will move it; None when it is due already, or only something from outside moves it."""
-    if row.is_terminal or row.paused or row.due_at is None:
-        return None
-    return row.due_at if row.due_at > now else None
+    return None if row.is_terminal or row.paused or is_due(row, now) else row.due_at
+
+
+def is_due(row: WorkflowInstance, now: datetime) -> bool:
+    """Whether it can be acted on now."""
+    return not row.is_terminal and not row.paused and row.due_at is not None and row.due_at <= now
 
 
 def waits_for(row: WorkflowInstance, now: datetime) -> str:
@@ -41,7 +44,7 @@ def waits_for(row: WorkflowInstance, now: datetime) -> str:
         return ""
     if row.paused:
         return _("somebody to resume it")
-    if until(row, now) is None and not _waits_for_mail_only(row):
+    if is_due(row, now):
         return _waits_for_a_process(row, now)
     if row.has_lease:
         return _("the undo that is running now") if row.status == Status.COMPENSATING else _("the activity running now")
@@ -64,10 +67,6 @@ def _placed(row: WorkflowInstance) -> str:
         case Status.COMPLETED | Status.COMPENSATED | Status.CANCELLED:
             return str(told["status"])
     return _("%(status)s at %(step)s") % told
-
-
-def _waits_for_mail_only(row: WorkflowInstance) -> bool:
-    return row.due_at is None and row.status == Status.AWAITING
 
 
 def _waits_for_a_process(row: WorkflowInstance, now: datetime) -> str:

@@ -74,9 +74,7 @@ def since(row: WorkflowInstance) -> datetime:
 
 
 def _makes_sense(verb: str, row: WorkflowInstance, now: datetime) -> bool:
-    if verb != "advance":
-        return why_not(store.state_of(row), verb) is None
-    return not row.is_terminal and not row.paused and row.due_at is not None and row.due_at <= now
+    return standing.is_due(row, now) if verb == "advance" else why_not(store.state_of(row), verb) is None
 
 
 def _wrong(row: WorkflowInstance, declared: Declaration | None) -> str:

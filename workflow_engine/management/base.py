@@ -18,8 +18,9 @@ from django.utils.translation import gettext as _
 
 from workflow_engine import clock, engine
 from workflow_engine.engine import Answer
+from workflow_engine.engine.infrastructure import is_infrastructure
 from workflow_engine.exceptions import InstanceNotFoundError, WorkflowEngineError, nearest
-from workflow_engine.inspection import as_json, standing
+from workflow_engine.inspection import as_json, standing, workers
 from workflow_engine.inspection.wording import one_line
 from workflow_engine.models import WorkflowInstance
 
@@ -87,7 +88,10 @@ class WorkflowCommand(BaseCommand):
         except (WorkflowEngineError, ImproperlyConfigured) as error:
             raise CommandError(one_line(error, _REFUSAL_LIMIT)) from error
         except (DatabaseError, InterfaceError) as error:
-            raise self._database_refusal(error) from error
+            refusal = self._database_refusal(error)
+            if refusal is None:
+                raise
+            raise CommandError(refusal) from error
 
     def print_json(self, value: Any) -> None:
         """`value` on standard output, for scripts."""
@@ -123,28 +127,34 @@ class WorkflowCommand(BaseCommand):
         """One line, or one JSON object: where the instance stands."""
         if self.as_json:
             self.print_json(as_json.summary(row))
-        else:
-            self.stdout.write(standing.summary(row, clock.now(self.using)))
+            return
+        now = clock.now(self.using)
+        self.stdout.write(standing.summary(row, now))
+        if standing.is_due(row, now) and (nobody := workers.missing_for(row, self.using, now)):
+            self.note(nobody)
 
     def note(self, text: str) -> None:
         """A remark beside the result: on standard error, so that JSON stays JSON."""
         self.stderr.write(text, str)
 
-    def _database_refusal(self, error: Exception) -> Exception:
+    def _database_refusal(self, error: Exception) -> str | None:
         """One line for what an operator can mend; anything else is a bug and keeps its traceback."""
-        connection = connections[self.using]
+        connection, told = connections[self.using], {"using": self.using, "error": one_line(error)}
         try:
             present = WorkflowInstance._meta.db_table in connection.introspection.table_names()
         except (DatabaseError, InterfaceError):
-            told = {"using": self.using, "error": one_line(error)}
-            return CommandError(_("The database '%(using)s' can't be reached: %(error)s") % told)
-        if present:
-            return error
-        told = {"using": self.using}
-        return CommandError(
-            _("The tables of workflow_engine are missing in the database '%(using)s'. Run: python manage.py migrate")
-            % told
-        )
+            return _("The database '%(using)s' can't be reached: %(error)s") % told
+        if not present:
+            return (
+                _(
+                    "The tables of workflow_engine are missing in the database '%(using)s'. Run: python manage.py"
+                    " migrate"
+                )
+                % told
+            )
+        if is_infrastructure(error):
+            return _("The database '%(using)s' has trouble: %(error)s") % told
+        return None
 
 
 def shell_user() -> str:

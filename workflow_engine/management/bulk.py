@@ -19,7 +19,7 @@ from workflow_engine.inspection import as_json, finding, standing
 from workflow_engine.inspection.selecting import ACCEPTING
 from workflow_engine.inspection.wording import one_line
 from workflow_engine.management.base import WorkflowCommand
-from workflow_engine.management.filters import add_filters, limit_of, selection
+from workflow_engine.management.filters import add_filters, number_of, selection
 from workflow_engine.management.listing import HEAVY, instance_table
 from workflow_engine.models import WorkflowInstance, WorkflowSignal
 
@@ -64,7 +64,7 @@ class BulkCommand(WorkflowCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         chosen = selection(options, self.using)
-        limit = limit_of(options)
+        limit = number_of(options, "limit")
         if options["reference"]:
             if not chosen.is_everything or options["all"]:
                 raise CommandError(_("Give an instance or filters, not both."))

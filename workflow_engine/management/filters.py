@@ -13,6 +13,9 @@ from workflow_engine.inspection import finding
 from workflow_engine.inspection.selecting import Selection
 from workflow_engine.management.arguments import parse_duration, parse_moment, parse_statuses
 
+_MOST = 10**9
+"""No database counts on for ever; nobody reads so many."""
+
 
 def add_filters(parser: CommandParser) -> None:
     """Add the filters; each narrows down what the others leave."""
@@ -55,13 +58,16 @@ def selection(options: dict[str, Any], using: str) -> Selection:
     )
 
 
-def limit_of(options: dict[str, Any]) -> int | None:
-    """The value of --limit.
+def number_of(options: dict[str, Any], name: str, *, lowest: int = 1) -> int | None:
+    """The value of an option that says how many; None where it is not given.
 
     Raises:
-        CommandError: it is not positive.
+        CommandError: it is too low.
     """
-    limit: int | None = options["limit"]
-    if limit is not None and limit < 1:
-        raise CommandError(_("--limit is %(limit)d. Give a number from 1 on.") % {"limit": limit})
-    return limit
+    number: int | None = options[name]
+    if number is None:
+        return None
+    if number < lowest:
+        told = {"option": f"--{name}", "number": number, "lowest": lowest}
+        raise CommandError(_("%(option)s is %(number)d. Give a number from %(lowest)d on.") % told)
+    return min(number, _MOST)

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy
 from workflow_engine import clock
 from workflow_engine.inspection import as_json
 from workflow_engine.management.base import WorkflowCommand
-from workflow_engine.management.filters import add_filters, limit_of, selection
+from workflow_engine.management.filters import add_filters, number_of, selection
 from workflow_engine.management.listing import HEAVY, instance_table
 
 
@@ -22,7 +22,7 @@ class Command(WorkflowCommand):
         parser.add_argument("--oldest-first", action="store_true", help=_("Instead of the newest first."))
 
     def run(self, options: dict[str, Any]) -> None:
-        chosen, limit = selection(options, self.using), limit_of(options) or 0
+        chosen, limit = selection(options, self.using), number_of(options, "limit") or 0
         rows = chosen.rows(self.using).defer(*HEAVY).order_by("pk" if options["oldest_first"] else "-pk")
         # One more than is shown tells that there are more, without counting all of them.
         found = list(rows[: limit + 1])

@@ -12,7 +12,7 @@ from workflow_engine.inspection.times import length
 from workflow_engine.management.arguments import parse_duration
 from workflow_engine.management.base import WorkflowCommand
 from workflow_engine.management.bulk import confirm
-from workflow_engine.management.filters import limit_of
+from workflow_engine.management.filters import number_of
 from workflow_engine.prune import prunable, prune
 
 
@@ -33,7 +33,7 @@ class Command(WorkflowCommand):
         parser.add_argument("--no-input", action="store_true", help=_("Don't ask for a confirmation."))
 
     def run(self, options: dict[str, Any]) -> None:
-        text, limit = options["older_than"], limit_of(options)
+        text, limit = options["older_than"], number_of(options, "limit")
         older_than = conf.current().duration("RETENTION") if text is None else parse_duration(text, "--older-than")
         rows = prunable(self.using, older_than, with_failed=options["with_failed"])
         count = rows.count() if limit is None else min(rows.count(), limit)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management import CommandError
 from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -11,6 +10,7 @@ from workflow_engine import clock
 from workflow_engine.inspection import as_json, finding
 from workflow_engine.inspection.account import Account, account_of
 from workflow_engine.management.base import WorkflowCommand
+from workflow_engine.management.filters import number_of
 from workflow_engine.management.listing import instance_table
 from workflow_engine.management.page import page
 from workflow_engine.models import WorkflowInstance
@@ -32,15 +32,14 @@ class Command(WorkflowCommand):
         parser.add_argument("--all", action="store_true", help=_("All events."))
 
     def run(self, options: dict[str, Any]) -> None:
-        if options["last"] < 0:
-            raise CommandError(_("--last is %(last)d. Give a number from 0 on.") % options)
+        last = number_of(options, "last", lowest=0)
         rows = finding.find(options["reference"], self.using)
         if not rows:
             raise finding.NoMatchError(options["reference"], self.using)
         if len(rows) > 1:
             self._list(rows)
             return
-        account = account_of(rows[0], self.using, last=None if options["all"] else options["last"])
+        account = account_of(rows[0], self.using, last=None if options["all"] else last)
         if self.as_json:
             self.print_json(_as_json(account))
             return

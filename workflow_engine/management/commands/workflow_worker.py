@@ -4,7 +4,6 @@ import os
 from typing import Any
 from uuid import UUID
 
-from django.core.management import CommandError
 from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -13,6 +12,7 @@ from workflow_engine.domain.registry import registry
 from workflow_engine.engine import Driven
 from workflow_engine.inspection import standing
 from workflow_engine.management.base import WorkflowCommand
+from workflow_engine.management.filters import number_of
 from workflow_engine.management.stopping import stopped_by_signals
 from workflow_engine.models import WorkflowInstance
 from workflow_engine.worker import Worker
@@ -38,11 +38,10 @@ class Command(WorkflowCommand):
         return {**super().get_check_kwargs(options), "databases": [options["database"]]}
 
     def run(self, options: dict[str, Any]) -> None:
-        if options["processes"] < 1:
-            raise CommandError(_("--processes is %(processes)d. Give a number from 1 on.") % options)
+        count = number_of(options, "processes") or 1
         self._verbosity = options["verbosity"]
-        if options["processes"] > 1:
-            processes = Processes(options["processes"], self.using, burst=options["burst"], say=self._say)
+        if count > 1:
+            processes = Processes(count, self.using, burst=options["burst"], say=self._say)
             with stopped_by_signals(processes.stop):
                 self._say_known()
                 processes.run()
