@@ -61,8 +61,9 @@ def test_a_refusal_is_one_line_and_exit_code_1(manage: Manage) -> None:
     assert run.stderr.count("\n") == 1
 
 
-def test_missing_tables_say_what_to_run(manage: Manage, tmp_path: Path) -> None:
-    run = manage("workflow_instances", database=str(tmp_path / "new.sqlite3"))
+@pytest.mark.parametrize("command", ["workflow_instances", "workflow_worker --processes 2"])
+def test_missing_tables_say_what_to_run(manage: Manage, tmp_path: Path, command: str) -> None:
+    run = manage(command, database=str(tmp_path / "new.sqlite3"))
     assert (run.returncode, run.stdout) == (1, "")
     assert run.stderr == (
         "CommandError: The tables of workflow_engine are missing in the database 'default'."
@@ -70,8 +71,9 @@ def test_missing_tables_say_what_to_run(manage: Manage, tmp_path: Path) -> None:
     )
 
 
-def test_a_database_that_is_away_says_so(manage: Manage, tmp_path: Path) -> None:
-    run = manage("workflow_instances", database=str(tmp_path / "nowhere" / "new.sqlite3"))
+@pytest.mark.parametrize("command", ["workflow_instances", "workflow_worker"])
+def test_a_database_that_is_away_says_so(manage: Manage, tmp_path: Path, command: str) -> None:
+    run = manage(command, database=str(tmp_path / "nowhere" / "new.sqlite3"))
     assert (run.returncode, run.stdout) == (1, "")
     assert run.stderr == "CommandError: The database 'default' can't be reached: unable to open database file\n"
 
@@ -82,6 +84,14 @@ def test_a_reader_that_has_enough_is_no_error(manage: Manage) -> None:
     run = manage("workflow_instances", "--limit 300", pipe="| head -n 1")
     assert (run.returncode, run.stderr) == (0, "")
     assert run.stdout.startswith("id ")
+
+
+def test_an_unknown_database_is_refused_before_anything_is_checked(manage: Manage) -> None:
+    run = manage("workflow_worker --database defalt")
+    assert (run.returncode, run.stderr) == (
+        1,
+        "CommandError: There is no database 'defalt' in DATABASES. Did you mean 'default'?\n",
+    )
 
 
 @pytest.mark.django_db

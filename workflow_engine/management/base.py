@@ -71,13 +71,14 @@ class WorkflowCommand(BaseCommand):
         """Do it."""
         raise NotImplementedError
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        """Also what goes wrong in the checks before `run` is told in one line."""
         self.using = _known_alias(options["database"])
         self.actor = options.get("actor") or shell_user()
         self.as_json = options.get("as_json", False)
         _check_texts(options)
         try:
-            self.run(options)
+            output = super().execute(*args, **options)
             self.stdout.flush()
         except BrokenPipeError:
             # Whoever read this has enough, like `head`. Nothing may be flushed into the closed pipe at exit.
@@ -92,6 +93,10 @@ class WorkflowCommand(BaseCommand):
             if refusal is None:
                 raise
             raise CommandError(refusal) from error
+        return output
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self.run(options)
 
     def print_json(self, value: Any) -> None:
         """`value` on standard output, for scripts."""

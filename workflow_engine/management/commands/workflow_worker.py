@@ -40,6 +40,8 @@ class Command(WorkflowCommand):
     def run(self, options: dict[str, Any]) -> None:
         count = number_of(options, "processes") or 1
         self._verbosity = options["verbosity"]
+        # Missing tables are told here, once, and not by each of many processes.
+        WorkflowInstance.objects.using(self.using).exists()
         if count > 1:
             processes = Processes(count, self.using, burst=options["burst"], say=self._say)
             with stopped_by_signals(processes.stop):
