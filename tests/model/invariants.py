@@ -198,6 +198,7 @@ def invariant_11(now: Tables, before: Tables | None = None) -> Iterator[str]:
     """
     for key, history in now.events.items():
         attempts: Counter[str] = Counter()
+        allowed = None
         for old, event, new in replay(history):
             kind, step = event["kind"], event["step"]
             if kind in {"workflow_awaiting", "workflow_slept", "workflow_retried"} or new["visit"] != old["visit"]:
@@ -208,13 +209,12 @@ def invariant_11(now: Tables, before: Tables | None = None) -> Iterator[str]:
             attempts["started"] += kind == "step_started"
             if max(attempts.values(), default=0) > now.limits.get(step, 1_000_000):
                 yield f"{key}: {step} was tried {max(attempts.values())} times in event {event['seq']}"
-            asked_for = event["trigger"].startswith("signal:") or old["lease_owner"]
+            # What follows in the same turn started with its first event.
+            asked_for = event["trigger"].startswith("signal:") or old["lease_owner"] or event["created_at"] == allowed
             early = old["due_at"] is None or event["created_at"] < old["due_at"]
-            if kind in FORWARD | UNDOING and not asked_for and early and old["status"] not in TERMINAL_OR_POISON:
+            if kind in FORWARD | UNDOING and not asked_for and early and old["status"] not in OVER | {"failed"}:
                 yield f"{key}: {kind} at {event['created_at']}, before it was due at {old['due_at']}"
-
-
-TERMINAL_OR_POISON = OVER | {"failed"}
+            allowed = event["created_at"]
 
 
 def invariant_13(now: Tables, before: Tables | None = None) -> Iterator[str]:
