@@ -135,7 +135,12 @@ def _jump(arrow: Arrow, lane: int) -> SafeString:
     x = right + _LANE * (lane + 1)
     colour = "#1f5fa8" if arrow.taken else "#999999"
     label = format_html(
-        '<text x="{}" y="{}" font-size="11" fill="{}" stroke="none">{}\N{MULTIPLICATION SIGN}</text>', x + 3, out - 4, colour, arrow.taken
+        '<text x="{}" y="{}" font-size="11" fill="{}" stroke="none">{}{}</text>',
+        x + 3,
+        out - 4,
+        colour,
+        arrow.taken,
+        "\N{MULTIPLICATION SIGN}",
     )
     return format_html(
         '<g class="jump {state}" stroke="{colour}" fill="none"><path d="M{right} {out}H{x}V{back}H{end}"{dash}></path>'
