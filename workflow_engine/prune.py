@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from uuid import UUID
 
 from django.db import transaction
 
@@ -42,22 +43,23 @@ def prune(rows: InstanceQuerySet, *, limit: int | None = None, progress: Callabl
     total = Pruned(0, 0, 0)
     while limit is None or total.instances < limit:
         size = _BATCH if limit is None else min(_BATCH, limit - total.instances)
-        batch = _prune_batch(rows, size)
-        if not batch.instances:
+        candidates = list(rows.order_by("finished_at").values_list("pk", flat=True)[:size])
+        if not candidates:
             break
+        batch = _prune_batch(rows, candidates)
         total = Pruned(total.instances + batch.instances, total.events + batch.events, total.signals + batch.signals)
         if progress:
             progress(batch.instances)
     return total
 
 
-def _prune_batch(rows: InstanceQuerySet, size: int) -> Pruned:
+def _prune_batch(rows: InstanceQuerySet, candidates: list[UUID]) -> Pruned:
+    """One that was retried since it was found has left the set: it is locked by key, then asked for again."""
     using = rows.db
     with transaction.atomic(using=using):
-        candidates = list(rows.order_by("finished_at").values_list("pk", flat=True)[:size])
-        # Locked by key and asked again: one that was retried meanwhile has left the set.
         locked = WorkflowInstance.objects.using(using).select_for_update().filter(pk__in=candidates).order_by("pk")
-        ids = [row.pk for row in locked.only("pk", "status", "finished_at") if row.finished_at is not None]
+        keys = list(locked.values_list("pk", flat=True))
+        ids = list(rows.filter(pk__in=keys).values_list("pk", flat=True))
         signals, _ = WorkflowSignal.objects.using(using).filter(instance_id__in=ids).delete()
         events, _ = WorkflowEvent.objects.using(using).filter(instance_id__in=ids).delete()
         instances, _ = WorkflowInstance.objects.using(using).filter(pk__in=ids).delete()

@@ -19,6 +19,7 @@ from workflow_engine.engine.addressing import actor_name, database_of
 from workflow_engine.engine.infrastructure import run_joined
 from workflow_engine.engine.keys import checked_key, find_or_insert
 from workflow_engine.engine.reporting import report
+from workflow_engine.engine.routing import queue_for
 from workflow_engine.engine.scheduling import handed_out
 from workflow_engine.exceptions import DefinitionError, IdempotencyConflictError
 from workflow_engine.models import WorkflowInstance
@@ -79,6 +80,16 @@ def start(
     data = serialization.object_to_json(context, "context")
     key = checked_key(idempotency_key)
     subject_type, subject_id = subject_reference(subject)
+    queue = definition.queue if queue is None else queue
+    texts = (
+        (subject_type, "subject type", 100),
+        (subject_id, "subject id", 255),
+        (tenant, "tenant", 100),
+        (queue, "queue", 100),
+    )
+    for text, what, limit in texts:
+        if text != "":
+            serialization.short_text(text, what, limit)
     name = definition.name
     row = WorkflowInstance(
         id=uuid7(),
@@ -87,7 +98,7 @@ def start(
         subject_type=subject_type,
         subject_id=subject_id,
         tenant=tenant,
-        queue=definition.queue if queue is None else queue,
+        queue=queue,
         idempotency_key=key,
         key_hash=None if key is None else key_hash(tenant, name, key),
         fingerprint=key_hash(subject_type, subject_id, serialization.canonical(data)),
@@ -112,8 +123,8 @@ def _definition(workflow: type[Workflow[Any]] | str, version: int | None) -> typ
 
 def _insert(asked: WorkflowInstance, definition: type[Workflow[Any]], actor: str, using: str) -> _Started:
     effects = Effects(using)
-
     row = copy(asked)  # a second try, with the same id, starts from the same values
+
     def insert() -> WorkflowInstance:
         now = clock.now(using)
         journal = Journal(State(), now, actor=actor)
@@ -133,7 +144,7 @@ def _insert(asked: WorkflowInstance, definition: type[Workflow[Any]], actor: str
         row.poll_at = handed_out(now)
         (event,) = store.insert(row, journal, using)
         effects.register()
-        effects.wake(row.pk, row.queue)
+        effects.wake(row.pk, queue_for(row, journal.state))
         effects.send(row.workflow_name, definition.version, event)
         report(effects, row, event, None)
         return row

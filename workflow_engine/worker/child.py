@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 
-
-def work(using: str, burst: bool) -> None:  # noqa: FBT001 - positional arguments are what a spawned process gets
-    """Set Django up and run one worker until it is told to end."""
+def work(using: str, burst: bool, verbosity: int) -> None:  # noqa: FBT001 - positional, as a spawned process gets them
+    """Set Django up and be one `workflow_worker`, which says what it does; its parent has run the checks."""
     import django
 
     django.setup()
 
-    from workflow_engine.worker.loop import Worker
+    from django.core.management import call_command
 
-    worker = Worker(using)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: worker.stop())
-    worker.run(burst=burst)
+    call_command("workflow_worker", database=using, burst=burst, verbosity=verbosity, skip_checks=True)

@@ -24,11 +24,12 @@ class Processes:
         count: of processes.
         using: the database alias.
         burst: let each end when nothing is due, and don't replace those.
+        verbosity: of each; 0 is silent.
         say: told what happens to the processes, in words.
     """
 
-    def __init__(self, count: int, using: str, *, burst: bool, say: Callable[[str], None]) -> None:
-        self._count, self._using, self._burst, self._say = count, using, burst, say
+    def __init__(self, count: int, using: str, *, burst: bool, say: Callable[[str], None], verbosity: int = 1) -> None:
+        self._count, self._using, self._burst, self._say, self._verbosity = count, using, burst, say, verbosity
         self._stopping = threading.Event()
         self._context = get_context("spawn")
 
@@ -48,7 +49,7 @@ class Processes:
             self._end(running)
 
     def _start(self) -> BaseProcess:
-        process = self._context.Process(target=child.work, args=(self._using, self._burst))
+        process = self._context.Process(target=child.work, args=(self._using, self._burst, self._verbosity))
         process.start()
         self._say(f"worker process {process.pid} started")
         return process

@@ -43,7 +43,7 @@ class Command(WorkflowCommand):
         # Missing tables are told here, once, and not by each of many processes.
         WorkflowInstance.objects.using(self.using).exists()
         if count > 1:
-            processes = Processes(count, self.using, burst=options["burst"], say=self._say)
+            processes = Processes(count, self.using, burst=options["burst"], say=self._say, verbosity=self._verbosity)
             with stopped_by_signals(processes.stop):
                 self._say_known()
                 processes.run()
