@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 
 from workflow_engine import signals
-from workflow_engine.dispatch import wake
+from workflow_engine.dispatch import NO_DELAY, wake
 from workflow_engine.domain.registry import registry
 from workflow_engine.failpoints import failpoint
 
@@ -31,7 +32,7 @@ class Effects:
     def __init__(self, using: str) -> None:
         self.using = using
         self.committed = False
-        self._jobs: dict[UUID, str] = {}
+        self._jobs: dict[UUID, tuple[str, timedelta]] = {}
         self._events: list[tuple[str, int, WorkflowEvent]] = []
         self._log_lines: list[Callable[[], None]] = []
 
@@ -39,9 +40,9 @@ class Effects:
         """Arrange for `run` at the commit of the current transaction (at once if there is none)."""
         transaction.on_commit(self.run, using=self.using, robust=True)
 
-    def wake(self, instance_id: UUID, queue: str) -> None:
-        """Hand the instance to the dispatcher."""
-        self._jobs[instance_id] = queue
+    def wake(self, instance_id: UUID, queue: str, delay: timedelta = NO_DELAY) -> None:
+        """Hand the instance to the dispatcher, to be driven after so long."""
+        self._jobs[instance_id] = (queue, delay)
 
     def send(self, workflow_name: str, definition_version: int, event: WorkflowEvent) -> None:
         """Send the event as the Django signal of its name, if there is one."""
@@ -57,8 +58,8 @@ class Effects:
             return
         self.committed = True
         failpoint("hook.before")
-        for instance_id, queue in self._jobs.items():
-            wake(instance_id, queue=queue, using=self.using)
+        for instance_id, (queue, delay) in self._jobs.items():
+            wake(instance_id, queue=queue, using=self.using, delay=delay)
         for write in self._log_lines:
             write()
         for name, version, event in self._events:

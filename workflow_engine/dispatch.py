@@ -12,6 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 
 from workflow_engine import conf
+from workflow_engine.exceptions import BrokerUnavailableError
 from workflow_engine.failpoints import around
 
 if TYPE_CHECKING:
@@ -62,6 +63,15 @@ def wake(instance_id: UUID, *, queue: str, using: str, delay: timedelta = NO_DEL
     try:
         with around("dispatch"):
             dispatcher().dispatch(instance_id, queue=queue, using=using, delay=delay)
+    except BrokerUnavailableError as error:
+        # One line each: a broker that is away for an hour must not fill the log with tracebacks.
+        logger.warning(
+            "Workflow instance %s is handed out again later: %s",
+            instance_id,
+            error,
+            extra={"workflow_instance_id": str(instance_id)},
+        )
+        return False
     except Exception:
         logger.exception(
             "Handing out workflow instance %s failed; it is handed out again later",

@@ -200,12 +200,19 @@ class StaleWriteError(WorkflowEngineError):
 
 
 class DispatchError(WorkflowEngineError):
-    """The broker did not take a message in time. Nothing is lost: tick hands the instance out again."""
+    """An instance could not be handed to the broker. Nothing is lost: tick hands it out again."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
-        reason = str(error) or type(error).__name__
-        super().__init__(f"The broker did not take the message ({reason}). Is it running, and is the URL right?")
+        super().__init__(f"The message could not be sent: {str(error) or type(error).__name__}.")
+
+
+class BrokerUnavailableError(DispatchError):
+    """The broker is the problem, not the message: the next one would not get through either."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.args = (f"The broker did not take the message ({error}). Is it running, and is the URL right?",)
 
 
 class LeaseLost(WorkflowEngineError):  # noqa: N818 - a fact about the world that handlers catch, not a mistake

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import os
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from celery import shared_task
-from django.db import close_old_connections
+from celery.signals import before_task_publish
+from django.db import InterfaceError, OperationalError, close_old_connections, connections
 
 from workflow_engine import clock, conf
 from workflow_engine import engine as verbs
-from workflow_engine.engine.connections import guard_connections
+from workflow_engine.engine.connections import limit_idle_transactions
 from workflow_engine.engine.driving import drive
 from workflow_engine.engine.turns import Answer
 from workflow_engine.models import WorkflowInstance, WorkflowWorker
@@ -35,62 +37,100 @@ OPTIONS: dict[str, Any] = {
 LONGEST_WAIT = timedelta(seconds=2)
 """A message may come a little before its time; longer waits are left to tick."""
 
+START = "workflow_engine.start"
+SENT_AT = "workflow_engine_sent_at"
+
 _registrations: dict[tuple[int, str], Registration] = {}
 
 
 @shared_task(name="workflow_engine.advance", **OPTIONS)
-def advance(instance_id: str, using: str = "default") -> None:
-    """Drive one instance until it parks."""
+def advance(instance_id: str, using: str = "default", queue: str = "") -> None:
+    """Drive one instance until it parks, or until a step asks for another queue than this message's."""
     _prepare(using)
-    driven = drive(UUID(instance_id), using)
+    driven = drive(UUID(instance_id), using, queue=queue)
     if driven.answer == Answer.NOT_DUE and (early := _earliness(UUID(instance_id), using)):
         time.sleep(early.total_seconds())
-        drive(UUID(instance_id), using)
+        drive(UUID(instance_id), using, queue=queue)
 
 
 @shared_task(name="workflow_engine.tick", **OPTIONS)
 def tick(using: str = "default") -> None:
     """Hand out what is due and nobody works on. Run it every TICK_INTERVAL; several at once do no harm."""
-    close_old_connections()
+    _prepare(using)
     hand_out(using)
 
 
 @shared_task(name="workflow_engine.prune", **OPTIONS)
 def prune(using: str = "default") -> None:
     """Delete instances that ended longer than RETENTION ago."""
-    close_old_connections()
+    _prepare(using)
     delete(prunable(using, conf.current().duration("RETENTION")))
 
 
-@shared_task(name="workflow_engine.start", **OPTIONS)
+@shared_task(
+    name=START,
+    bind=True,
+    # Nothing in the tables tells tick about a start that got lost; the key makes repeating it harmless.
+    autoretry_for=(OperationalError, InterfaceError),
+    default_retry_delay=10,
+    **OPTIONS | {"reject_on_worker_lost": True, "max_retries": 30},
+)
 def start(
+    self: Any,
     workflow: str,
     context: dict[str, Any] | None = None,
-    slot: str = "%Y-%m-%dT%H:%M",
+    *,
+    slot: str = "%Y-%m-%dT%H:%M%z",
+    zone: str = "",
+    schedule: str = "",
     tenant: str = "",
     using: str = "default",
 ) -> None:
-    """Start a recurring workflow, once per slot: its idempotency key is the time cut down to `slot`.
+    """Start a recurring workflow, once per slot: its idempotency key is the time of sending, cut down to the slot.
+
+    Two beats, or a message that is delivered twice, start one instance. The sender's clock counts, which was never
+    before its own schedule: a late message, or a database whose clock is a little behind, is in no other slot.
 
     Args:
+        self: the task.
         workflow: its name; the newest version is started.
         context: what it starts with.
-        slot: a strftime format of UTC that is the same during one period and another in the next: for a daily schedule
-            "%Y-%m-%d". Two beats, or a message that is delivered twice, start one instance.
+        slot: a strftime format that gives the same text during one period and another in the next: "%Y-%m-%d" for a
+            daily schedule, "%G-W%V" for a weekly one.
+        zone: the time zone that the schedule goes by, such as "Europe/Berlin". Default: Celery's.
+        schedule: tells several schedules of one workflow apart.
         tenant: as in `engine.start`.
         using: the database alias.
+
+    Raises:
+        ValueError: the slot is the same at all times.
     """
-    close_old_connections()
-    key = clock.now(using).strftime(slot)
-    verbs.start(
-        workflow, context=context, idempotency_key=f"schedule:{key}", tenant=tenant, actor="schedule", using=using
-    )
+    if "%" not in slot:
+        raise ValueError(f"slot is {slot!r}: the workflow would start once and never again. Give a strftime format.")
+    _prepare(using)
+    stamp = self.request.get(SENT_AT)
+    sent_at = datetime.fromisoformat(stamp) if stamp else clock.now(using)
+    key = ":".join(filter(None, ("schedule", schedule, sent_at.astimezone(_zone(self, zone)).strftime(slot))))
+    verbs.start(workflow, context=context, idempotency_key=key, tenant=tenant, actor="schedule", using=using)
+
+
+@before_task_publish.connect(sender=START)
+def _stamp(headers: dict[str, Any], **_: Any) -> None:
+    """Note when a start is sent; a retry keeps the first time."""
+    headers.setdefault(SENT_AT, datetime.now(UTC).isoformat())
+
+
+def _zone(task: Any, name: str) -> Any:
+    return ZoneInfo(name) if name else task.app.timezone
 
 
 def _prepare(using: str) -> None:
-    """A worker's child lives long: its connection is replaced when it broke, guarded, and the process made known."""
+    """A worker's child lives long: a connection that broke meanwhile is replaced, and the process made known."""
     close_old_connections()
-    guard_connections(using)
+    limit_idle_transactions(using)
+    connection = connections[using]
+    if connection.connection is not None and not connection.in_atomic_block and not connection.is_usable():
+        connection.close()
     key = (os.getpid(), using)
     if key not in _registrations:
         _registrations[key] = Registration(WorkflowWorker.Kind.CELERY, using)

@@ -22,10 +22,15 @@ from workflow_engine.domain.statuses import Status
 from workflow_engine.engine import activities, compensation, mailbox, steps, store
 from workflow_engine.engine.infrastructure import run_outermost
 from workflow_engine.engine.locking import lock
+from workflow_engine.engine.routing import queue_for
+from workflow_engine.engine.scheduling import handed_out
 from workflow_engine.engine.turns import Advanced, Answer, Mode, Turn
 from workflow_engine.engine.user_code import UnrecordedFailureError
 from workflow_engine.exceptions import PostponedError
 from workflow_engine.models import WorkflowInstance, WorkflowSignal
+
+_HANDOVER_PAUSE = timedelta(seconds=1)
+"""Two releases that disagree about a step's queue pass its instances to and fro no faster than this."""
 
 
 def advance(instance_id: UUID, using: str, mode: Mode) -> Advanced:
@@ -53,6 +58,8 @@ def take_turn(instance_id: UUID, using: str, mode: Mode) -> Advanced:
     if locked is None:
         return _absent(instance_id, using)
     turn = Turn.begin(locked, using, mode)
+    if _asks_for_another_queue(turn):
+        return _hand_over(turn)
     if turn.row.suspect and not mode.claimed and not turn.state.is_terminal and not turn.state.paused:
         return turn.answer(Answer.SUSPECT)
     items = mailbox.read(turn.row) if mode.mail else []
@@ -146,6 +153,22 @@ def _not_due(turn: Turn) -> Advanced:
     if (row.poll_at, row.suspect, row.recoveries) != (row.due_at, False, 0):
         store.update(row, poll_at=row.due_at, suspect=False, recoveries=0)
     return turn.answer(Answer.NOT_DUE)
+
+
+def _asks_for_another_queue(turn: Turn) -> bool:
+    """Without code here nobody knows; then it is left to others in the usual way."""
+    runnable = not turn.state.is_terminal and not turn.state.paused
+    return runnable and turn.workflow is not None and not turn.mode.serves(queue_for(turn.row, turn.state))
+
+
+def _hand_over(turn: Turn) -> Advanced:
+    """Wake a worker of the right queue instead of touching anything: the message came by an older path."""
+    mail = WorkflowSignal.objects.using(turn.using).filter(instance_id=turn.row.pk).pending()
+    if not _is_due(turn) and not mail.exists():
+        return _not_due(turn)
+    store.update(turn.row, poll_at=handed_out(turn.now + _HANDOVER_PAUSE))
+    turn.effects.wake(turn.row.pk, queue_for(turn.row, turn.state), _HANDOVER_PAUSE)
+    return turn.answer(Answer.HANDED_OVER)
 
 
 def _leave_to_others(turn: Turn) -> Advanced:

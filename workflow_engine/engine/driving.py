@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db import DatabaseError, InterfaceError
@@ -20,6 +20,9 @@ from workflow_engine.models import WorkflowSignal
 
 logger = logging.getLogger("workflow_engine")
 
+_ELSEWHERE = frozenset({Answer.LOCKED, Answer.GONE, Answer.HANDED_OVER})
+"""Answers after which the mailbox is somebody else's matter."""
+
 
 @dataclass(frozen=True, slots=True)
 class Driven:
@@ -34,28 +37,29 @@ def never() -> bool:
     return False
 
 
-def drive(instance_id: UUID, using: str, *, stop: Callable[[], bool] = never) -> Driven:
+def drive(instance_id: UUID, using: str, *, stop: Callable[[], bool] = never, queue: str | None = None) -> Driven:
     """Advance the instance until there is nothing it can do now, within the budget of DRIVE_STEPS turns.
 
     After the last commit the mailbox is looked at once more: whoever found the row locked meanwhile has gone away
-    relying on that.
+    relying on that. A step that asks for another queue is handed over to it.
 
     Args:
         instance_id: of the instance.
         using: the database alias.
         stop: asked between turns; True gives the instance back at once.
+        queue: that this driver works for, "" being the default one; None for any.
     """
-    mode, turns = Mode(hold=True), 0
+    mode, turns = Mode(hold=True, queue=queue), 0
     try:
         while True:
             advanced = _turn(instance_id, using, mode)
             turns += advanced.answer == Answer.ADVANCED
             mode.mail = advanced.mail
             if advanced.more:
-                if stop() or turns >= conf.current().DRIVE_STEPS:
+                if stop() or turns >= conf.current().DRIVE_STEPS or not mode.serves(advanced.queue):
                     _give_back(advanced)
                     break
-            elif advanced.answer in {Answer.LOCKED, Answer.GONE} or not _has_pending(instance_id, using):
+            elif advanced.answer in _ELSEWHERE or not _has_pending(instance_id, using):
                 break
             else:
                 mode.mail = True
@@ -71,7 +75,7 @@ def _turn(instance_id: UUID, using: str, mode: Mode) -> Advanced:
     claimed = claims.claim_suspect(instance_id, using)
     if claimed.answer != Answer.SUSPECT:
         return claimed
-    return advance(instance_id, using, Mode(hold=True, mail=mode.mail, claimed=True))
+    return advance(instance_id, using, replace(mode, claimed=True))
 
 
 def _give_back(advanced: Advanced) -> None:

@@ -17,6 +17,7 @@ from workflow_engine.engine import store
 from workflow_engine.engine.addressing import Addressed, actor_name, database_of, load
 from workflow_engine.engine.infrastructure import run_joined
 from workflow_engine.engine.keys import checked_key, find_or_insert
+from workflow_engine.engine.routing import queue_of
 from workflow_engine.exceptions import (
     IdempotencyConflictError,
     InvalidStateError,
@@ -229,7 +230,7 @@ def _insert(row: WorkflowInstance, message: _Message, effects: Effects, using: s
         item, is_new = find_or_insert(WorkflowSignal, message.key_hash(row), insert, using)
     if not is_new:
         _check_same(row, item, message)
-    effects.wake(row.pk, row.queue)
+    effects.wake(row.pk, queue_of(row))
     return item
 
 

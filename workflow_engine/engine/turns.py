@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -21,9 +22,13 @@ from workflow_engine.domain.workflows import Workflow
 from workflow_engine.engine import store
 from workflow_engine.engine.locking import Locked
 from workflow_engine.engine.reporting import report
-from workflow_engine.engine.scheduling import handed_out
+from workflow_engine.engine.routing import queue_for
+from workflow_engine.engine.scheduling import handed_out, message_delay
 from workflow_engine.exceptions import WorkflowEngineError
 from workflow_engine.models import WorkflowEvent, WorkflowInstance
+
+NO_QUEUE = "\x00"
+"""The queue of a driver that runs nothing: it sorts mail, and what could run is handed over. No queue has that name."""
 
 
 class Answer(StrEnum):
@@ -36,6 +41,7 @@ class Answer(StrEnum):
     LOCKED = "locked"
     GONE = "gone"
     NO_CODE = "no_code"
+    HANDED_OVER = "handed_over"
     SUSPECT = "suspect"
     DATABASE_TROUBLE = "database_trouble"
 
@@ -77,12 +83,18 @@ class Advanced:
 @dataclass(slots=True, kw_only=True)
 class Mode:
     """How a turn is driven. `hold`: a driver goes on with it. `mail`: look at the mailbox first. `claimed`: this
-    driver has committed its claim on a suspect instance.
+    driver has committed its claim on a suspect instance. `queue`: this driver works for that queue alone, "" being the
+    default one; None for any.
     """
 
     hold: bool = False
     mail: bool = True
     claimed: bool = False
+    queue: str | None = None
+
+    def serves(self, queue: str) -> bool:
+        """Whether this driver may take a turn that asks for that queue."""
+        return self.queue is None or self.queue == queue
 
 
 @dataclass(kw_only=True)
@@ -97,6 +109,7 @@ class Turn:
     state: State
     journal: Journal
     settings: conf.Settings = field(default_factory=conf.current)
+    locked_at: float = field(default_factory=time.monotonic)
 
     @classmethod
     def begin(cls, locked: Locked, using: str, mode: Mode) -> Turn:
@@ -159,12 +172,17 @@ class Turn:
         runnable = not state.is_terminal and not state.paused
         due = runnable and state.due_at is not None and state.due_at <= self.now
         more = due or (mail and not state.paused)
-        events = store.write(self.row, self.journal, poll_at=self.poll_at(more=more), suspect=False, recoveries=0)
+        delay = None if more or not runnable else self._message_delay()
+        poll_at = self._poll_at(more=more, sent=delay is not None)
+        events = store.write(self.row, self.journal, poll_at=poll_at, suspect=False, recoveries=0)
         for event in events:
             self.effects.send(self.row.workflow_name, self.row.definition_version, event)
             report(self.effects, self.row, event, exc)
+        queue = queue_for(self.row, state)
         if more and not self.mode.hold:
-            self.effects.wake(self.row.pk, self.row.queue)
+            self.effects.wake(self.row.pk, queue)
+        elif delay is not None:
+            self.effects.wake(self.row.pk, queue, delay)
         return Advanced(
             Answer.ADVANCED,
             self.row.pk,
@@ -172,20 +190,33 @@ class Turn:
             self.effects,
             event=events[-1],
             version=self.row.version,
-            queue=self.row.queue,
+            queue=queue,
             more=more,
             mail=mail,
         )
 
-    def poll_at(self, *, more: bool) -> datetime | None:
-        """When the scheduler looks next: at the end of the driver's hold, or when the instance is due."""
+    def _poll_at(self, *, more: bool, sent: bool) -> datetime | None:
+        """When the scheduler looks next: at the end of the driver's hold or of a message's grace, or when it is due."""
         state = self.journal.state
         if state.is_terminal or state.paused:
             return None
         if more and self.mode.hold:
-            # Counted from the end of the user's code; `now` is when the lock was taken.
-            return self.now + (self.journal.duration or timedelta()) + self.settings.duration("HOLD")
-        return handed_out(self.now) if more else state.due_at
+            return self._ended_at + self.settings.duration("HOLD")
+        if more:
+            return handed_out(self.now)
+        return handed_out(state.due_at) if sent and state.due_at is not None else state.due_at
+
+    def _message_delay(self) -> timedelta | None:
+        """When a message for the next turn is to be sent now; None for none. A lease that ends soon is tick's matter:
+        it may be renewed many times.
+        """
+        state = self.journal.state
+        return None if state.lease_owner else message_delay(state.due_at, self._ended_at)
+
+    @property
+    def _ended_at(self) -> datetime:
+        """The time, the user's code having run; `now` is when the lock was taken."""
+        return self.now + timedelta(seconds=time.monotonic() - self.locked_at)
 
 
 class _OnFirstUse:
