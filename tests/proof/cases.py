@@ -24,7 +24,7 @@ from workflow_engine import clock, signals
 class Case:
     """What came of one. `died`: how many of its crashes happened. `ends`: the statuses that were reached."""
 
-    violations: Sequence[Violation]
+    violations: list[Violation]
     ends: frozenset[str]
     evidence: Evidence
     died: int = 0

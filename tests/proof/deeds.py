@@ -73,7 +73,7 @@ def interrupt_with(work: Callable[[], object]) -> None:
 def give_way(ctx: Context[Any]) -> None:
     """The place in a handler where somebody else gets his turn."""
     if ctx.attempt == 1:
-        for work in list(_interruption):
+        for work in _interruption:
             work()
 
 

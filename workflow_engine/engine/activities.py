@@ -14,11 +14,13 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from workflow_engine.domain.context import Context
 from workflow_engine.domain.decisions import leases as decisions
 from workflow_engine.domain.decisions.failure import decide_failure
 from workflow_engine.domain.decisions.outcome import check_outcome, decide_outcome
 from workflow_engine.domain.decisions.requests import carry_out_requested_cancel
 from workflow_engine.domain.decisions.rules import Failure
+from workflow_engine.domain.declarations import BoundStep
 from workflow_engine.domain.journal import Journal
 from workflow_engine.domain.outcomes import Outcome, classify
 from workflow_engine.domain.state import State
@@ -126,7 +128,7 @@ def claim(turn: Turn) -> Advanced:
     attempt = Attempt(
         turn=turn,
         lease=lease,
-        call=around("activity")(partial(bound.run, ctx)),
+        call=partial(_call, bound, ctx, lease),
         check=lambda before, outcome: check_outcome(before, outcome, rules),
         succeed=lambda journal, outcome: decide_outcome(journal, outcome, rules),
         fail=lambda journal, failure: decide_failure(journal, failure, rules),
@@ -135,3 +137,9 @@ def claim(turn: Turn) -> Advanced:
         advanced = turn.commit()
     advanced.outside = attempt.run
     return advanced
+
+
+def _call(bound: BoundStep, ctx: Context[Any], lease: HeldLease) -> Any:
+    with around("activity"):
+        lease.check()
+        return bound.run(ctx)

@@ -51,7 +51,7 @@ def _undo_here(turn: Turn, entry: Entry, bound: BoundStep) -> Advanced:
     ctx = _context(turn, entry, attempt, None)
     handler = Handler(
         step=bound.key,
-        call=partial(_call, bound, ctx, entry),
+        call=partial(_call, bound, ctx, entry, None),
         check=lambda outcome: None,
         succeed=partial(_undone, entry),
         fail=partial(_failed, entry, bound),
@@ -75,7 +75,7 @@ def _claim(turn: Turn, entry: Entry, bound: BoundStep) -> Advanced:
     attempt = Attempt(
         turn=turn,
         lease=lease,
-        call=partial(_call, bound, ctx, entry),
+        call=partial(_call, bound, ctx, entry, lease),
         check=lambda state, outcome: None,
         succeed=partial(_undone, entry),
         fail=partial(_failed, entry, bound),
@@ -100,9 +100,11 @@ def _context(turn: Turn, entry: Entry, attempt: int, lease: Lease | None) -> Con
     )
 
 
-def _call(bound: BoundStep, ctx: Context[Any], entry: Entry) -> None:
+def _call(bound: BoundStep, ctx: Context[Any], entry: Entry, lease: HeldLease | None) -> None:
     """What an undo returns means nothing."""
     with around("undo"):
+        if lease is not None:
+            lease.check()
         # A copy: what the handler does to it must not get into the row.
         bound.compensate(ctx, deepcopy(entry.get("result")))
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import secrets
-import time
 from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
 
+from workflow_engine import clock
 from workflow_engine.engine.infrastructure import run_outermost
 from workflow_engine.engine.locking import Locked, lock_waiting
 from workflow_engine.engine.turns import Advanced, Answer
@@ -38,14 +38,23 @@ class HeldLease:
     owner: str
     lease: timedelta
     timeout: timedelta
-    sent_at: float = field(default_factory=time.monotonic)
-    started_at: float = field(default_factory=time.monotonic)
+    sent_at: float = field(default_factory=clock.monotonic)
+    started_at: float = field(default_factory=clock.monotonic)
 
     def remaining(self) -> timedelta:
         """How long it lasts without a heartbeat; zero or less means that it is lost."""
-        silence = self.lease.total_seconds() - (time.monotonic() - self.sent_at)
-        attempt = self.timeout.total_seconds() - (time.monotonic() - self.started_at)
+        silence = self.lease.total_seconds() - (clock.monotonic() - self.sent_at)
+        attempt = self.timeout.total_seconds() - (clock.monotonic() - self.started_at)
         return timedelta(seconds=min(silence, attempt))
+
+    def check(self) -> None:
+        """Before the handler is called: a process that stood still since its claim must not begin now.
+
+        Raises:
+            LeaseLost: the lease ran out.
+        """
+        if self.remaining() <= timedelta():
+            raise self.lost("it ran out before the attempt began")
 
     def heartbeat(self) -> None:
         """Renew the lease.
@@ -55,7 +64,7 @@ class HeldLease:
         """
         if self.remaining() <= timedelta():
             raise self.lost("it ran out before this heartbeat")
-        sent_at = time.monotonic()
+        sent_at = clock.monotonic()
         with around("heartbeat"):
             run_outermost(self.using, self._renew)
         self.sent_at = sent_at
@@ -94,4 +103,4 @@ class HeldLease:
 
     def remaining_attempt(self) -> timedelta:
         """How much of the attempt's timeout is left."""
-        return self.timeout - timedelta(seconds=time.monotonic() - self.started_at)
+        return self.timeout - timedelta(seconds=clock.monotonic() - self.started_at)
