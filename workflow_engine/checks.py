@@ -34,7 +34,7 @@ _KINDS: dict[Any, tuple[type, ...]] = {str: (str,), int: (int,), bool: (bool,)}
 
 @register(TAG)
 def check_settings(**_kwargs: Any) -> list[CheckMessage]:
-    """E001 unknown key, E002 wrong value, E003 and E004 the dispatcher, E005 USE_TZ."""
+    """E001 unknown key, E002 wrong value, E003 and E004 the dispatcher, E005 USE_TZ, E008 REDACT."""
     return [*_keys_and_values(), *_time_zone()]
 
 
@@ -99,12 +99,16 @@ def _keys_and_values() -> Iterator[CheckMessage]:
     name = given.get("DISPATCHER", conf.Settings().DISPATCHER)
     if isinstance(name, str):
         yield from _dispatcher(name)
+    if not _redact_remedy(entries := given.get("REDACT", ())):
+        yield from _maskers(entries)
 
 
 def _remedy(key: str, value: Any, kind: Any) -> str:
     """What the setting should be instead; "" where it is right."""
     if kind == Duration:
         return _duration_remedy(key, value)
+    if key == "REDACT":
+        return _redact_remedy(value)
     accepted = _KINDS.get(kind)
     if accepted is None or (isinstance(value, accepted) and (kind is bool or not isinstance(value, bool))):
         lowest = 0 if key in _MAY_BE_ZERO else 1
@@ -118,6 +122,28 @@ def _duration_remedy(key: str, value: Any) -> str:
     except InvalidOutcomeError:
         return _("Give a timedelta or a number of seconds.")
     return "" if duration > timedelta() or key in _MAY_BE_ZERO else _("Give a length of time above zero.")
+
+
+def _redact_remedy(value: Any) -> str:
+    if isinstance(value, list | tuple) and all(isinstance(entry, str) and entry.strip() for entry in value):
+        return ""
+    return _("Give a list of words that keys contain, and of dotted paths of callables.")
+
+
+def _maskers(entries: Sequence[str]) -> Iterator[CheckMessage]:
+    for path in entries:
+        if "." not in path:
+            continue
+        try:
+            usable = callable(import_string(path))
+        except ImportError:
+            usable = False
+        if not usable:
+            yield Error(
+                _("WORKFLOW_ENGINE['REDACT'] names %(path)s, which can't be loaded or called.") % {"path": repr(path)},
+                hint=_("Give the dotted path of a callable (key, value), or a word without a dot for keys."),
+                id="workflow_engine.E008",
+            )
 
 
 def _wrong_value(what: str, value: Any, remedy: str) -> Error:

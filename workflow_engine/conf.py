@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import Any
@@ -62,6 +63,10 @@ class Settings:
 
     WORKER_SEEN: Duration = 120
     """A worker that has not reported for so long counts as gone."""
+
+    REDACT: Sequence[str] = ("password", "secret", "token", "api_key", "authorization", "card_number", "cvc", "iban")
+    """What the admin masks in stored data: keys that contain one of these; and the dotted path of a callable
+    `(key, value)`, which returns what is shown."""
 
     def duration(self, name: str) -> timedelta:
         """The setting `name` as a timedelta."""
