@@ -1,4 +1,5 @@
 # make demo, make test, make check. Each creates .venv first, once, with nothing but a Python 3.11 or newer.
+# make test-services also needs a PostgreSQL and a MariaDB.
 # Written for GNU make 3.81, the one that macOS has.
 
 # The Python to build .venv with. Empty: the first of CANDIDATES that will do.
@@ -8,6 +9,9 @@ CANDIDATES = python3.13 python3.12 python3.11 python3
 VENV = .venv
 BIN = $(VENV)/bin
 INSTALLED = $(VENV)/installed
+WITH_SERVICES = $(VENV)/installed-services
+# What every database has to pass: each of these tests runs on SQLite too.
+ON_SERVERS = $(wildcard tests/engine tests/traps tests/worker tests/model)
 # What to add to a pytest call, for example: make test PYTEST='-k sleep -x'
 PYTEST =
 
@@ -31,14 +35,15 @@ endif
 endif
 endif
 
-.PHONY: help demo test check lint clean stale
+.PHONY: help demo test test-services check lint clean stale
 
 help:
-	@echo "make demo    a small shop runs 200 orders through a workflow (SQLite, no server)"
-	@echo "make test    the tests (SQLite, no server)"
-	@echo "make check   everything a change must pass: format, lint, types, layers, migrations, tests with coverage"
-	@echo "make lint    that, without the tests"
-	@echo "make clean   removes .venv, caches, builds and the databases of the demo"
+	@echo "make demo           a small shop runs 200 orders through a workflow (SQLite, no server)"
+	@echo "make test           the tests (SQLite, no server)"
+	@echo "make test-services  the tests of the engine on PostgreSQL and on MariaDB; fails if one of them is missing"
+	@echo "make check          everything a change must pass: format, lint, types, layers, migrations, tests with coverage"
+	@echo "make lint           that, without the tests"
+	@echo "make clean          removes .venv, caches, builds and the databases of the demo"
 	@echo
 	@echo "PYTHON=/path/to/python3 chooses the Python for .venv. PYTEST='-k sleep -x' is passed to pytest."
 
@@ -47,6 +52,14 @@ demo: $(INSTALLED)
 
 test: $(INSTALLED)
 	@$(BIN)/python -m pytest -q $(PYTEST)
+
+test-services: $(WITH_SERVICES)
+	@failed=; \
+	for engine in postgresql mysql; do \
+	  echo "== $$engine"; \
+	  WORKFLOW_ENGINE_TEST_ENGINE=$$engine $(BIN)/python -m pytest -q $(ON_SERVERS) $(PYTEST) || failed="$$failed $$engine"; \
+	done; \
+	test -z "$$failed" || { echo "Failed on:$$failed." >&2; exit 1; }
 
 check: lint
 	@echo "== tests, with branch coverage"
@@ -103,3 +116,12 @@ $(INSTALLED): pyproject.toml $(STALE)
 	"$$found" -m venv $(VENV) && \
 	$(BIN)/python -m pip install -qq -e '.[dev]' && \
 	touch $(INSTALLED)
+
+$(WITH_SERVICES): $(INSTALLED)
+	@echo "Adding the drivers of PostgreSQL and MariaDB to $(VENV)."
+	@$(BIN)/python -m pip install -qq -e '.[dev,services]' || { \
+	  echo "If mysqlclient is what failed: it is compiled, with the headers of MariaDB's client." >&2; \
+	  echo "On Debian and Ubuntu: sudo apt install gcc pkg-config libmariadb-dev python3-dev" >&2; \
+	  exit 1; \
+	}
+	@touch $(WITH_SERVICES)

@@ -4,13 +4,15 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from hypothesis import HealthCheck, settings
 
-from tests.databases import DATABASE_VARIABLE
+from tests.databases import DATABASE_VARIABLE, ENGINE, TITLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pytest_django.plugin import DjangoDbBlocker
 
 # The examples are the same on every run: a failure in continuous integration is one that a developer can repeat.
 # Work on a real database has no useful deadline per example.
@@ -19,6 +21,31 @@ settings.register_profile(
 )
 settings.register_profile("explore", parent=settings.get_profile("default"), derandomize=False, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what is about other databases than this run's."""
+    for mark in item.iter_markers("needs"):
+        if ENGINE not in mark.args:
+            where = "test" if mark.args == ("sqlite",) else "test-services"
+            pytest.skip(f"needs {' or '.join(TITLES[name] for name in mark.args)}: make {where}")
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None, django_db_blocker: DjangoDbBlocker) -> None:
+    """A server that does not answer ends the run, once and in plain words."""
+    if ENGINE == "sqlite":
+        return
+    server = connection.copy()
+    server.settings_dict["NAME"] = {"postgresql": "postgres", "mysql": ""}[ENGINE]  # which is always there
+    try:
+        with django_db_blocker.unblock():
+            server.ensure_connection()
+            server.close()
+    except OperationalError as error:
+        where = "{USER}@{HOST}:{PORT}".format(**connection.settings_dict)
+        told = f"{TITLES[ENGINE]} does not let {where} in: {str(error).strip()}"
+        pytest.exit(f"{told}\ntests/databases.py says which variables tell where it is.", returncode=3)
 
 
 @pytest.fixture(scope="session")

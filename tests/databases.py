@@ -1,8 +1,8 @@
 """Which database the tests run on, as the environment says: SQLite unless WORKFLOW_ENGINE_TEST_ENGINE names a server.
 
-WORKFLOW_ENGINE_TEST_ENGINE is sqlite, postgresql or mysql (MariaDB too). WORKFLOW_ENGINE_TEST_HOST, _PORT, _USER and
-_PASSWORD say where the server is; without them it is on this machine, with the rights that a developer's own server
-gives: PostgreSQL trusts `postgres`, MariaDB has a `root` without a password.
+WORKFLOW_ENGINE_TEST_ENGINE is sqlite, postgresql or mysql (MariaDB too). WORKFLOW_ENGINE_TEST_POSTGRESQL_HOST, _PORT,
+_USER and _PASSWORD, and the same with MYSQL, say where a server is; without them it is on this machine, with the rights
+that a developer's own gives: PostgreSQL trusts `postgres`, MariaDB has a `root` without a password.
 
 Each run has databases of its own, named after its process, so that two runs don't meet; they are dropped at its end. A
 process that a test starts opens the run's databases: conftest.py puts their name into the environment.
@@ -45,7 +45,8 @@ def database(name: str = "") -> dict[str, Any]:
     if ENGINE == "sqlite":
         file = running or str(Path(tempfile.gettempdir()) / f"workflow_engine_{os.getpid()}.sqlite3")
         return _sqlite(file + name)
-    where = {key: os.environ.get(PREFIX + key, value) for key, value in _SERVERS[ENGINE].items()}
+    prefix = f"{PREFIX}{ENGINE.upper()}_"
+    where = {key: os.environ.get(prefix + key, value) for key, value in _SERVERS[ENGINE].items()}
     database = (running or f"workflow_engine_{os.getpid()}") + name
     return {
         "ENGINE": f"django.db.backends.{ENGINE}",

@@ -156,7 +156,38 @@ def test_plain_make_lists_the_targets(project: Path, programs: Path) -> None:
     assert [line.split()[1] for line in ran.stdout.splitlines() if line.startswith("make ")] == [
         "demo",
         "test",
+        "test-services",
         "check",
         "lint",
         "clean",
     ]
+
+
+def test_the_tests_on_servers_add_the_drivers_once_and_run_on_each(project: Path, programs: Path) -> None:
+    add_python(programs, "python3")
+    for _ in range(2):
+        ran = make(project, programs, "test-services")
+        assert ran.returncode == 0
+    assert ran.stdout == "== postgresql\n== mysql\n"
+    installs, runs = ["-m pip install -qq -e .[dev]", "-m pip install -qq -e .[dev,services]"], ["-m pytest -q"] * 2
+    assert calls(programs) == installs + runs * 2
+
+
+def test_one_server_that_fails_does_not_hide_the_other_and_fails_the_whole(project: Path, programs: Path) -> None:
+    failing = WORKING.replace("  *) echo", '  *pytest*) echo "$WORKFLOW_ENGINE_TEST_ENGINE"; exit 3 ;;\n  *) echo')
+    add_python(programs, "python3", failing)
+    ran = make(project, programs, "test-services")
+    assert ran.returncode != 0
+    assert ran.stdout.splitlines()[2:] == ["== postgresql", "postgresql", "== mysql", "mysql"]
+    assert ran.stderr.splitlines()[0] == "Failed on: postgresql mysql."
+
+
+def test_what_it_takes_to_build_a_driver_is_said_when_that_fails(project: Path, programs: Path) -> None:
+    add_python(programs, "python3", WORKING.replace("  *) echo", "  *services*) exit 1 ;;\n  *) echo"))
+    ran = make(project, programs, "test-services")
+    assert ran.returncode != 0
+    assert ran.stderr.splitlines()[:-1] == [
+        "If mysqlclient is what failed: it is compiled, with the headers of MariaDB's client.",
+        "On Debian and Ubuntu: sudo apt install gcc pkg-config libmariadb-dev python3-dev",
+    ]
+    assert calls(programs) == ["-m pip install -qq -e .[dev]"]

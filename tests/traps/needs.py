@@ -1,12 +1,10 @@
-"""Which database a trap exists on. `make test` runs on SQLite and names, with these reasons, what it left out."""
+"""Which database a trap exists on. tests/conftest.py skips the test on the others, and says so."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.databases import ENGINE
-
-server = pytest.mark.skipif(ENGINE == "sqlite", reason="needs PostgreSQL or MariaDB: make test-services")
-postgresql = pytest.mark.skipif(ENGINE != "postgresql", reason="needs PostgreSQL: make test-services")
-mariadb = pytest.mark.skipif(ENGINE != "mysql", reason="needs MariaDB: make test-services")
-sqlite = pytest.mark.skipif(ENGINE != "sqlite", reason="is about SQLite: make test")
+server = pytest.mark.needs("postgresql", "mysql")
+postgresql = pytest.mark.needs("postgresql")
+mariadb = pytest.mark.needs("mysql")
+sqlite = pytest.mark.needs("sqlite")
