@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from workflow_engine.domain.retries import RetryPolicy
     from workflow_engine.domain.workflows import Workflow
     from workflow_engine.exceptions import (
+        BrokerUnavailableError,
         ConfigurationError,
         DefinitionError,
+        DispatchError,
         FinalError,
+        HandlerMissingError,
         IdempotencyConflictError,
         IllegalTransitionError,
         InstanceNotFoundError,
@@ -46,14 +49,17 @@ __version__ = "0.1.0"
 __all__ = [
     "Activity",
     "Await",
+    "BrokerUnavailableError",
     "Complete",
     "ConfigurationError",
     "Context",
     "DefinitionError",
+    "DispatchError",
     "Fail",
     "FinalError",
     "Finish",
     "Goto",
+    "HandlerMissingError",
     "IdempotencyConflictError",
     "IllegalTransitionError",
     "InstanceNotFoundError",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from datetime import timedelta
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from workflow_engine.models import WorkflowEvent
+
+ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 
 logger = logging.getLogger("workflow_engine")
 
@@ -48,9 +51,9 @@ class Effects:
         """Send the event as the Django signal of its name, if there is one."""
         self._events.append((workflow_name, definition_version, event))
 
-    def log(self, level: int, message: str, *args: Any, exc: BaseException | None = None, **extra: Any) -> None:
+    def log(self, level: int, message: str, *args: Any, exc_info: ExcInfo | None = None, **extra: Any) -> None:
         """Write a log line; ids go to `extra`."""
-        self._log_lines.append(lambda: logger.log(level, message, *args, exc_info=exc, extra=extra))
+        self._log_lines.append(lambda: logger.log(level, message, *args, exc_info=exc_info, extra=extra))
 
     def run(self) -> None:
         """Do it all, once: jobs first, so that a slow receiver delays no work."""

@@ -86,6 +86,17 @@ class UnhandledSignalsError(FinalError):
         )
 
 
+class HandlerMissingError(FinalError):
+    """What is in flight needs a handler that its step no longer declares."""
+
+    def __init__(self, workflow: str, step: str, handler: str) -> None:
+        self.workflow, self.step, self.handler = workflow, step, handler
+        super().__init__(
+            f"{workflow} no longer declares @{step}.{handler}, which this instance needs. Deploy code that has it, then"
+            " retry the instance."
+        )
+
+
 class VisitLimitError(FinalError):
     """Too many steps were entered without the instance ever parking: an endless loop."""
 

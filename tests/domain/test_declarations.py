@@ -26,6 +26,7 @@ from workflow_engine.domain.received import Signal
 from workflow_engine.domain.registry import registry
 from workflow_engine.domain.retries import RetryPolicy
 from workflow_engine.domain.workflows import Workflow
+from workflow_engine.exceptions import HandlerMissingError
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 FIVE_TIMES = RetryPolicy(max_attempts=5)
@@ -257,7 +258,9 @@ def test_a_step_knows_which_handlers_it_has(key: str, *, signals: bool, timeout:
 )
 def test_a_handler_that_is_not_declared_cannot_be_called(call: Callable[[BoundStep], object]) -> None:
     bare = define(only=step(lambda self, ctx: None))
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(
+        HandlerMissingError, match=r"^Defined no longer declares @only\.\w+, which this instance needs\."
+    ):
         call(bare.steps["only"].bind(bare()))
 
 

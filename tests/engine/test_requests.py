@@ -266,7 +266,7 @@ ENDED = "It has ended and can't be changed any more."
         ("cancel", failed, "failed", ENDED),
         ("pause", completed, "completed", ENDED),
         ("pause", failed, "failed", ENDED),
-        ("pause", paused, "awaiting", "It is paused already."),
+        ("pause", paused, "awaiting and paused", "It is paused already."),
         ("resume", waiting, "awaiting", "It is not paused."),
         ("resume", completed, "completed", ENDED),
         ("retry", waiting, "awaiting", "Only a failed instance can be retried."),

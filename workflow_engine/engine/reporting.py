@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from workflow_engine.domain.events import EventKind
+from workflow_engine.engine.user_code import user_frames
 
 if TYPE_CHECKING:
     from workflow_engine.after_commit import Effects
@@ -21,16 +22,16 @@ _LEVELS = {
 
 def report(effects: Effects, row: WorkflowInstance, event: WorkflowEvent, exc: BaseException | None) -> None:
     """Log one event after commit: WARNING when it is tried again, ERROR when it is not, else INFO."""
-    level = _level(event)
+    raised = exc if event.kind == EventKind.STEP_FAILED else None
     effects.log(
-        level,
+        _level(event),
         "%s %s: %s%s%s",
         one_line(row.workflow_name),
         row.pk,
         event.kind,
         f" of step {one_line(event.step)} (visit {event.visit})" if event.step else "",
         _details(event),
-        exc=exc if level >= logging.WARNING and event.kind == EventKind.STEP_FAILED else None,
+        exc_info=None if raised is None else (type(raised), raised, user_frames(raised.__traceback__)),
         **ids(row),
         workflow_event=event.kind,
         workflow_step=event.step,

@@ -36,8 +36,8 @@ _NAME_LIMIT = 200
 @dataclass(slots=True)
 class _Sent:
     items: list[WorkflowSignal]
-    effects: Effects
     message: _Message
+    effects: Effects
     using: str
 
     def was_committed(self) -> bool:
@@ -63,8 +63,8 @@ class _Message:
     data: Any
     actor: str
     idempotency_key: str | None = None
-
     ids_in_doubt: dict[UUID, int] = field(default_factory=dict)
+
     def key_hash(self, row: WorkflowInstance) -> str | None:
         return None if self.idempotency_key is None else key_hash(str(row.pk), self.idempotency_key)
 
@@ -215,8 +215,8 @@ def _insert(row: WorkflowInstance, message: _Message, effects: Effects, using: s
 
     def insert() -> WorkflowSignal:
         return WorkflowSignal.objects.using(using).create(
-            instance_id=row.pk,
             id=message.ids_in_doubt.get(row.pk),
+            instance_id=row.pk,
             kind=message.kind,
             name=message.name,
             data=message.data,
@@ -246,7 +246,8 @@ def _first(row: WorkflowInstance, message: _Message, using: str) -> WorkflowSign
 def _check_acceptable(row: WorkflowInstance, message: _Message) -> None:
     """Against what is visible: what can't be used is refused at once. What changes meanwhile is sorted out later."""
     if reason := why_not(store.state_of(row), message.kind):
-        raise InvalidStateError(row.pk, row.status, message.kind, reason)
+        status = f"{row.status} and paused" if row.paused else row.status
+        raise InvalidStateError(row.pk, status, message.kind, reason)
     strict = message.kind == Kind.SIGNAL and not conf.current().SIGNALS_BUFFER_EARLY
     if strict and message.name not in row.awaiting_signals:
         raise SignalNotAwaitedError(row.pk, message.name, row.awaiting_signals)

@@ -102,7 +102,7 @@ def gated(outcome: Outcome, state: State) -> Outcome:
 
 def failure_of(error: BaseException) -> Failure:
     """An exception as the reason of a failed attempt. Texts are cleaned, so that a failure can always be stored."""
-    text = "".join(traceback.format_exception(type(error), error, _user_frames(error.__traceback__)))
+    text = "".join(traceback.format_exception(type(error), error, user_frames(error.__traceback__)))
     return Failure(
         type=type(error).__name__,
         message=serialization.clean_text(_text_of(error) or type(error).__name__),
@@ -118,7 +118,7 @@ def _text_of(error: BaseException) -> str:
         return ""
 
 
-def _user_frames(frames: TracebackType | None) -> TracebackType | None:
+def user_frames(frames: TracebackType | None) -> TracebackType | None:
     """The traceback from where the user's code begins: how the engine called it helps nobody."""
     first = frames
     while first is not None and first.tb_frame.f_globals.get("__name__", "").startswith("workflow_engine."):

@@ -25,7 +25,10 @@ STATUS_LABELS = {
     Status.CANCELLED: _("cancelled"),
 }
 
-_ENDED = Q(status__in=sorted(TERMINAL))
+# Plain strings, so that migrations don't depend on a class of this package.
+_CHOICES = [(status.value, label) for status, label in STATUS_LABELS.items()]
+_COMPENSATING = Status.COMPENSATING.value
+_ENDED = Q(status__in=sorted(status.value for status in TERMINAL))
 
 
 class WorkflowInstance(models.Model):
@@ -43,7 +46,7 @@ class WorkflowInstance(models.Model):
     current_step = models.CharField(_("current step"), max_length=100)
     visit = models.PositiveIntegerField(_("visit"), default=1, help_text=_("counts every entry of a step"))
     visits_since_park = models.PositiveIntegerField(_("visits since it last waited"), default=1)
-    status = models.CharField(_("status"), max_length=20, choices=list(STATUS_LABELS.items()), default=Status.PENDING)
+    status = models.CharField(_("status"), max_length=20, choices=_CHOICES, default=Status.PENDING.value)
     ends_as = models.CharField(_("ends as"), max_length=20, blank=True, default="")
 
     input = models.JSONField(_("input"), default=dict)
@@ -110,7 +113,10 @@ class WorkflowInstance(models.Model):
             models.Index(fields=("subject_type", "subject_id"), name="workflow_instances_subject"),
         )
         constraints = (
-            models.CheckConstraint(condition=Q(status__in=sorted(Status)), name="workflow_instances_status_known"),
+            models.CheckConstraint(
+                condition=Q(status__in=sorted(status.value for status in Status)),
+                name="workflow_instances_status_known",
+            ),
             models.CheckConstraint(
                 condition=(_ENDED & Q(finished_at__isnull=False)) | (~_ENDED & Q(finished_at__isnull=True)),
                 name="workflow_instances_finished_when_terminal",
@@ -120,9 +126,9 @@ class WorkflowInstance(models.Model):
                 name="workflow_instances_polled_while_it_may_run",
             ),
             models.CheckConstraint(
-                condition=Q(status=Status.FAILED)
-                | (Q(status=Status.COMPENSATING) & ~Q(ends_as=""))
-                | (~Q(status=Status.COMPENSATING) & Q(ends_as="")),
+                condition=Q(status=Status.FAILED.value)
+                | (Q(status=_COMPENSATING) & ~Q(ends_as=""))
+                | (~Q(status=_COMPENSATING) & Q(ends_as="")),
                 name="workflow_instances_ends_as_while_undoing",
             ),
             models.CheckConstraint(

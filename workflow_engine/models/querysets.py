@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from django.apps import apps
 from django.db import connections, models
 from django.db.models import F, Q, Value
 
@@ -34,9 +35,18 @@ def subject_reference(subject: Subject | None) -> tuple[str, str]:
                 raise ValueError(msg)
             return subject._meta.label_lower, str(subject.pk)
         case (str() as subject_type, subject_id) if subject_type and str(subject_id):
-            return subject_type, str(subject_id)
+            return _type_name(subject_type), str(subject_id)
     msg = f"subject must be a saved model instance or a pair like ('shop.order', 42), not {type(subject).__name__}."
     raise TypeError(msg)
+
+
+def _type_name(text: str) -> str:
+    """`shop.Order` as model instances are stored, `shop.order`; the name of anything else stays as it is written."""
+    try:
+        label: str = apps.get_model(text)._meta.label_lower
+    except (LookupError, ValueError):
+        return text
+    return label
 
 
 class _JSONListHas(models.Func):

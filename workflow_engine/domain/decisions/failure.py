@@ -55,13 +55,13 @@ def fail_workflow(journal: Journal) -> None:
     """No attempt is left: undo what can be undone, else end as failed."""
     stopped: Mapping[str, Any] = {"awaiting_signals": [], "deadline_at": None, "cancel_requested": None}
     if next_undo(journal.state) is None:
-        told = {"error": journal.state.error}
-        journal.add(EventKind.WORKFLOW_FAILED, data=told, status=Status.FAILED, due_at=None, ends_as="", **stopped)
+        ended = {**stopped, "status": Status.FAILED, "due_at": None, "ends_as": "", "paused": False}
+        journal.add(EventKind.WORKFLOW_FAILED, data={"error": journal.state.error}, **ended)
     else:
         start_undo(journal, ends_as=Status.COMPENSATED, reason="")
 
 
-def start_undo(journal: Journal, *, ends_as: Status, reason: str) -> None:
+def start_undo(journal: Journal, *, ends_as: Status, reason: str, **changes: Any) -> None:
     """From here on only compensations run; `ends_as` is where they lead when all of them succeed."""
     journal.add(
         EventKind.WORKFLOW_COMPENSATING,
@@ -73,7 +73,7 @@ def start_undo(journal: Journal, *, ends_as: Status, reason: str) -> None:
         deadline_at=None,
         handling="",
         cancel_requested=None,
-        paused=False,
+        **changes,
     )
 
 

@@ -118,7 +118,12 @@ def _entry(journal: Journal, index: int) -> dict[str, Any]:
 
 def _end(journal: Journal, result: Any) -> None:
     journal.add(
-        EventKind.WORKFLOW_COMPLETED, status=Status.COMPLETED, result=result, due_at=None, cancel_requested=None
+        EventKind.WORKFLOW_COMPLETED,
+        status=Status.COMPLETED,
+        result=result,
+        due_at=None,
+        cancel_requested=None,
+        paused=False,
     )
 
 

@@ -102,7 +102,7 @@ def _offered_again(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _cancel(journal: Journal, *, compensate: bool, reason: str) -> None:
     if compensate and next_undo(journal.state):
-        start_undo(journal, ends_as=Status.CANCELLED, reason=reason)
+        start_undo(journal, ends_as=Status.CANCELLED, reason=reason, paused=False)
         return
     journal.add(
         EventKind.WORKFLOW_CANCELLED,

@@ -71,4 +71,6 @@ def settle(journal: Journal) -> None:
     failed = status == Status.FAILED
     # A failed one remembers where its undo was to lead: a retry() takes it up again.
     ends_as = state.ends_as if failed else ""
-    journal.add(kind, data={"error": state.error} if failed else None, status=status, ends_as=ends_as, due_at=None)
+    journal.add(
+        kind, data={"error": state.error} if failed else None, status=status, ends_as=ends_as, due_at=None, paused=False
+    )

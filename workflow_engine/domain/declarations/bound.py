@@ -12,6 +12,7 @@ from workflow_engine.domain.declarations.handlers import METHODS, HandlerKind
 from workflow_engine.domain.declarations.steps import Activity, Step
 from workflow_engine.domain.received import Signal
 from workflow_engine.domain.retries import RetryPolicy
+from workflow_engine.exceptions import HandlerMissingError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +111,8 @@ class BoundStep:
 
     def _handler(self, kind: HandlerKind) -> Callable[..., Any]:
         name = self.declaration.handlers.get(kind)
+        if not self.declaration.handles(kind):
+            raise HandlerMissingError(type(self.workflow).__name__, self.key, kind)
         owner, method = (self.workflow, name) if name else (self.declaration.step, METHODS[kind])
         handler: Callable[..., Any] = getattr(owner, method)
         return handler

@@ -64,5 +64,6 @@ class Command(WorkflowCommand):
         if not self.as_json:
             self.stdout.write(told(item))
             self.stdout.write(standing.summary(row, clock.now(self.using)))
-        if item.state == WorkflowSignal.State.BUFFERED and get_close_matches(item.name, row.awaiting_signals):
+        misspelt = item.name not in row.awaiting_signals and get_close_matches(item.name, row.awaiting_signals)
+        if item.state == WorkflowSignal.State.BUFFERED and misspelt:
             self.note(nearest(item.name, row.awaiting_signals))
