@@ -31,10 +31,14 @@ class Point:
     outside: bool
 
 
-class Passing:
-    """Counts the failpoints that are passed, and does something at number `at`."""
+Place = int | str
+"""The number of a failpoint that is passed; or a name, for the first one of it."""
 
-    def __init__(self, at: int | None = None, then: Work | None = None) -> None:
+
+class Passing:
+    """Counts the failpoints that are passed, and does something at one of them."""
+
+    def __init__(self, at: Place | None = None, then: Work | None = None) -> None:
         self.points: list[Point] = []
         self._at, self._then = at, then
 
@@ -43,7 +47,8 @@ class Passing:
         self.points.append(Point(name, not connection.in_atomic_block))
         if name == "suspect.after":
             ledger.write("suspected")
-        if len(self.points) - 1 == self._at and self._then is not None:
+        if self._at in {len(self.points) - 1, name} and self._then is not None:
+            self._at = None
             with failpoints.installed(Passing()):
                 self._then()
 
@@ -53,16 +58,16 @@ def traced(work: Work) -> list[Point]:
     return interrupted(work, None, None)
 
 
-def interrupted(work: Work, at: int | None, by: Work | None) -> list[Point]:
-    """Do the work in this process; at failpoint number `at` somebody else does `by` first, to its end."""
+def interrupted(work: Work, at: Place | None, by: Work | None) -> list[Point]:
+    """Do the work in this process; at the failpoint `at` somebody else does `by` first, to its end."""
     passing = Passing(at, by)
     with failpoints.installed(passing):
         work()
     return passing.points
 
 
-def crashed(work: Work, at: int) -> bool:
-    """Do the work in a child that dies at failpoint number `at`; whether it died. A child that passes fewer does not.
+def crashed(work: Work, at: Place) -> bool:
+    """Do the work in a child that dies at the failpoint `at`; whether it died. A child that passes fewer does not.
 
     Raises:
         BrokenError: the child raised.
@@ -85,7 +90,7 @@ def kill_this_process() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _live_and_die(work: Work, at: int) -> None:
+def _live_and_die(work: Work, at: Place) -> None:
     """In the child: whatever happens, nothing of the parent's goes on here."""
     code = 1
     try:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from tests.proof import programs
 from tests.proof.cases import fresh_world, judged
-from tests.proof.clients import start
-from tests.proof.crashing import interrupted, traced
+from tests.proof.clients import send, start
+from tests.proof.crashing import interrupted
+from tests.proof.deeds import transactional
 from tests.proof.programs import LEASE
 from tests.proof.recovery import pass_time, until_quiet, work
+from workflow_engine import Await, Context, Outcome
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def at(place: str, work: Callable[[], object], *, time: int = 0) -> int:
-    """The number of the failpoint at which `work` passes `place` for the given time (0: the first)."""
-    return [number for number, point in enumerate(traced(work)) if point.name == place][time]
 
 
 def stand_still_until_the_lease_is_over() -> None:
@@ -29,11 +24,26 @@ def stand_still_until_the_lease_is_over() -> None:
 
 def test_an_activity_whose_process_stood_still_since_its_claim_does_not_begin_after_its_own_undo() -> None:
     with fresh_world():
-        start(programs.OnlyOnce, "undisturbed")
-        begins = at("activity.before", work)
-    with fresh_world():
         start(programs.OnlyOnce, "stopped")
-        interrupted(work, begins, stand_still_until_the_lease_is_over)
+        interrupted(work, "activity.before", stand_still_until_the_lease_is_over)
         case = judged()
     assert (case.violations, case.ends) == ([], frozenset({"compensated"}))
     assert [entry["kind"] for entry in case.evidence.begun] == ["undo"]
+
+
+def test_a_signal_that_comes_right_after_a_wait_began_beats_a_deadline_that_has_passed_already() -> None:
+    with fresh_world():
+
+        class Impatient(programs.Waiting):
+            name = "proof_impatient"
+            retry = programs.SIX
+
+            def ask(self, ctx: Context) -> Outcome:
+                with transactional(ctx, "body", 6):
+                    return Await("yes", "no", timeout=0)
+
+        instance = start(Impatient, "the start")
+        interrupted(work, "hook.after", lambda: send(instance, "yes", "just in time"))
+        case = judged()
+    assert (case.violations, case.ends) == ([], frozenset({"completed"}))
+    assert case.evidence.tables.instances[str(instance)]["context"]["answer"] == "yes"

@@ -62,7 +62,8 @@ def take_turn(instance_id: UUID, using: str, mode: Mode) -> Advanced:
         return _hand_over(turn)
     if turn.row.suspect and not mode.claimed and not turn.state.is_terminal and not turn.state.paused:
         return turn.answer(Answer.SUSPECT)
-    items = mailbox.read(turn.row) if mode.mail else []
+    # Nothing ends a wait unseen: a signal may have come since the turn that began it.
+    items = mailbox.read(turn.row) if mode.mail or turn.state.status == Status.AWAITING else []
     taken = mailbox.sort(turn, items)
     if turn.journal.events:
         # What a request changed is written first; the step that it may lead to gets a turn of its own.
