@@ -466,3 +466,42 @@ def test_a_retry_of_a_compensated_instance_is_refused() -> None:
     assert str(raised.value) == (
         f"Can't retry workflow instance {instance.pk}: it is compensated. Only a failed instance can be retried."
     )
+
+
+def test_a_cancellation_whose_undo_is_repaired_ends_cancelled() -> None:
+    broken = [True]
+
+    class Booked(Workflow):
+        name = "booked"
+
+        @step
+        def book(self, ctx: Context) -> Outcome:
+            return Await("travelled")
+
+        @book.compensation(retry=ONCE)
+        def release(self, ctx: Context, result: object) -> None:
+            if broken:
+                raise ValueError("the agency is closed")
+
+    instance = settled(engine.start(Booked))
+    engine.cancel(instance)
+    assert (settled(instance).status, reload(instance).ends_as) == ("failed", "cancelled")
+
+    broken.clear()
+    engine.retry(instance)
+
+    assert (settled(instance).status, reload(instance).ends_as) == ("cancelled", "")
+
+
+def test_an_instance_that_fails_while_it_is_paused_is_not_paused_any_more() -> None:
+    class Fragile(Workflow):
+        name = "fragile"
+
+        @activity(retry=ONCE)
+        def call(self, ctx: Context) -> Outcome:
+            engine.pause(ctx.instance_id)
+            raise ValueError("down")
+
+    instance = settled(engine.start(Fragile))
+
+    assert (instance.status, instance.paused) == ("failed", False)
