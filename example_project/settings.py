@@ -82,10 +82,19 @@ WORKFLOW_ENGINE: dict[str, Any] = {
     "DISPATCHER": "database",
     # A signal that comes before its step waits in the mailbox. False refuses it instead.
     "SIGNALS_BUFFER_EARLY": True,
+    # How soon an order goes on after the process that worked on it died. It must be longer than any step takes; the
+    # shop's are short. (While an activity runs, its lease says so instead: see LEASE in shop/workflows.py.)
+    "HOLD": 10,
+    # How often an idle worker looks for work: who clicks on the pages should not have to wait.
+    "POLL_INTERVAL": 0.2,
 }
 
 # What the payment provider and the shop both know: webhooks are signed with it.
 SHOP_WEBHOOK_SECRET = os.environ.get("SHOP_WEBHOOK_SECRET", "whsec-for-the-demo-only")
+# Where the payment provider and the carrier are. Here both are one small server: `manage.py demo` starts it for itself,
+# `manage.py outside` for everybody else. It keeps its books in a file of its own.
+SHOP_OUTSIDE_URL = os.environ.get("SHOP_OUTSIDE_URL", "http://127.0.0.1:8765")
+SHOP_OUTSIDE_LEDGER = os.environ.get("SHOP_OUTSIDE_LEDGER", VAR_DIR / "outside.sqlite3")
 # Lets `manage.py demo` empty the shop's tables and create a login with a well-known password, and turns on the
 # simulated payment page. Never set it where real orders live.
 SHOP_DEMO = DEBUG

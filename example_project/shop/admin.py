@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 
-from .models import Order, OrderLine, Payment, Price, Product, Shipment
+from .models import Order, OrderLine, Payment, Price, Product, Refund, Shipment
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -63,7 +63,14 @@ class PaymentAdmin(ReadOnlyAdmin):
     list_select_related = ["order"]
 
 
+@admin.register(Refund)
+class RefundAdmin(ReadOnlyAdmin):
+    list_display = ["provider_id", "payment", "refunded_at"]
+    list_select_related = ["payment"]
+
+
 @admin.register(Shipment)
 class ShipmentAdmin(ReadOnlyAdmin):
-    list_display = ["tracking_number", "order", "shipped_at"]
+    list_display = ["tracking_number", "order", "status", "shipped_at"]
+    list_filter = ["status"]
     list_select_related = ["order"]

@@ -11,6 +11,12 @@ from .models import Price, Product
 from .money import CURRENCIES, Money
 
 QUANTITY_LIMIT = 20
+# A real shop would list the cards that this customer has stored with the payment provider.
+CARDS = [
+    ("", "On the payment page"),
+    ("card_4242", "With a stored card"),
+    ("card_declined_0002", "With a stored card that is declined"),
+]
 
 
 class OrderForm(forms.Form):
@@ -20,6 +26,7 @@ class OrderForm(forms.Form):
         label="Your name", max_length=100, widget=forms.TextInput(attrs={"autocomplete": "name"})
     )
     email = forms.EmailField(label="E-mail", widget=forms.EmailInput(attrs={"autocomplete": "email"}))
+    card = forms.ChoiceField(label="How to pay", choices=CARDS, required=False)
 
     def __init__(self, *args: Any, currency: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

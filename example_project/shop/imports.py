@@ -31,6 +31,7 @@ class Row:
     product: Product
     quantity: int
     unit_price: Money
+    card: str
 
     @classmethod
     def parse(cls, cells: dict[str, str], products: dict[str, Product]) -> Row:
@@ -46,6 +47,7 @@ class Row:
             product=products[sku],
             quantity=_quantity(cells["quantity"]),
             unit_price=_price(cells["unit_price"], currency),
+            card=_card(cells.get("card", "")),
         )
 
 
@@ -78,6 +80,12 @@ def _price(text: str, currency: str) -> Money:
     if not price.minor:
         raise RowError(f"{price} is not a price")
     return price
+
+
+def _card(text: str) -> str:
+    if not re.fullmatch(r"(card_[a-z0-9_]{1,35})?", text):
+        raise RowError(f"{text!r} is not a stored card")
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +150,7 @@ def _place(number: str, rows: list[Row]) -> Order:
         number=number,
         customer=first.customer,
         email=first.email,
+        card=first.card,
         currency=first.unit_price.currency,
         placed_at=first.placed_at,
     )

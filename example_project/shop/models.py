@@ -84,13 +84,15 @@ class OrderStatus(models.TextChoices):
     PLACED = "placed", "placed"
     RESERVED = "reserved", "stock reserved"
     IN_REVIEW = "in_review", "in review"
+    CHARGING = "charging", "card being charged"
     AWAITING_PAYMENT = "awaiting_payment", "awaiting payment"
     PAID = "paid", "paid"
     SHIPPED = "shipped", "shipped"
     CLOSED = "closed", "closed"
     OUT_OF_STOCK = "out_of_stock", "out of stock"
     REJECTED = "rejected", "rejected in review"
-    UNPAID = "unpaid", "cancelled, not paid"
+    UNPAID = "unpaid", "never paid"
+    CANCELLED = "cancelled", "cancelled"
 
 
 class OrderQuerySet(models.QuerySet["Order"]):
@@ -112,20 +114,32 @@ class Order(models.Model):
     HOLDING_STOCK = (
         OrderStatus.RESERVED,
         OrderStatus.IN_REVIEW,
+        OrderStatus.CHARGING,
         OrderStatus.AWAITING_PAYMENT,
         OrderStatus.PAID,
         OrderStatus.SHIPPED,
         OrderStatus.CLOSED,
     )
+    # While one of these stands, there is something to undo and somebody to undo it.
+    CANCELLABLE = HOLDING_STOCK[:-1]
     SETTLED = (OrderStatus.PAID, OrderStatus.SHIPPED, OrderStatus.CLOSED)
     SENT = (OrderStatus.SHIPPED, OrderStatus.CLOSED)
-    ENDED = (OrderStatus.CLOSED, OrderStatus.OUT_OF_STOCK, OrderStatus.REJECTED, OrderStatus.UNPAID)
+    ENDED = (
+        OrderStatus.CLOSED,
+        OrderStatus.OUT_OF_STOCK,
+        OrderStatus.REJECTED,
+        OrderStatus.UNPAID,
+        OrderStatus.CANCELLED,
+    )
 
     number = models.CharField(max_length=20, unique=True)
     # A customer has no login: whoever knows this sees the order, and it can't be guessed as a number can.
     token = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     customer = models.CharField(max_length=100)
     email = models.EmailField()
+    card = models.CharField(
+        max_length=40, blank=True, help_text="The provider's name for the stored card that pays; else by payment page."
+    )
     currency = models.CharField(max_length=3, choices=CURRENCY_CHOICES)
     total_minor = models.PositiveIntegerField(help_text="In minor units: cents, öre, yen.")
     status = models.CharField(max_length=20, choices=OrderStatus.choices, default=OrderStatus.PLACED)
@@ -157,6 +171,10 @@ class Order(models.Model):
     @property
     def is_over(self) -> bool:
         return self.status in self.ENDED
+
+    @property
+    def can_be_cancelled(self) -> bool:
+        return self.status in self.CANCELLABLE
 
     def move_to(self, status: OrderStatus, **fields: Any) -> None:
         """Write the new status, and `fields` with it."""
@@ -197,7 +215,7 @@ class PaymentStatus(models.TextChoices):
 
 
 class Payment(models.Model):
-    """One answer of the payment provider: the customer's card was charged, or declined."""
+    """One thing that came of asking a customer for the money: it was paid, or declined."""
 
     order = models.ForeignKey(Order, on_delete=models.PROTECT, related_name="payments")
     provider_id = models.CharField(max_length=64, unique=True, help_text="The provider's name for this payment.")
@@ -225,15 +243,37 @@ class Payment(models.Model):
         return Money(self.amount_minor, self.currency)
 
 
+class Refund(models.Model):
+    """A payment that was given back, all of it. One payment has one at most: the database holds us to that too."""
+
+    payment = models.OneToOneField(Payment, on_delete=models.PROTECT, related_name="refund")
+    provider_id = models.CharField(max_length=64, unique=True, help_text="The provider's name for this refund.")
+    refunded_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.provider_id}: {self.payment.amount}"
+
+
+class ShipmentStatus(models.TextChoices):
+    BOOKED = "booked", "booked"
+    RECALLED = "recalled", "called back in time"
+    RETURNING = "returning", "on its way back"
+
+
 class Shipment(models.Model):
     order = models.OneToOneField(Order, on_delete=models.PROTECT, related_name="shipment")
     tracking_number = models.CharField(max_length=30, unique=True)
+    status = models.CharField(max_length=10, choices=ShipmentStatus.choices, default=ShipmentStatus.BOOKED)
     shipped_at = models.DateTimeField()
 
     class Meta:
         ordering = ["-pk"]
         constraints = [
             models.CheckConstraint(condition=~Q(tracking_number=""), name="shipment_has_tracking_number"),
+            models.CheckConstraint(condition=Q(status__in=ShipmentStatus.values), name="shipment_status_known"),
         ]
 
     def __str__(self) -> str:

@@ -15,12 +15,13 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from workflow_engine import IdempotencyConflictError, NoLiveInstanceError, engine
+from workflow_engine import IdempotencyConflictError, InvalidStateError, NoLiveInstanceError, engine
 from workflow_engine.models import WorkflowInstance, WorkflowSignal
 
+from .calls import UnavailableError
 from .forms import CurrencyForm, DecisionForm, OrderForm
 from .models import Order, OrderStatus, Payment
-from .provider import PaymentProvider
+from .payment_page import PaymentPage
 from .webhooks import SIGNATURE_HEADER, MalformedEventError, PaymentEvent, SignatureError, verify
 from .workflows import PAYMENT_DECLINED, PAYMENT_SUCCEEDED, REVIEW_DECIDED, start_fulfilment
 
@@ -39,6 +40,7 @@ def place_order(request: HttpRequest) -> HttpResponse:
                 number=f"W-{uuid.uuid4().hex[:8].upper()}",
                 customer=form.cleaned_data["customer"],
                 email=form.cleaned_data["email"],
+                card=form.cleaned_data["card"],
                 currency=currency,
             )
             start_fulfilment(placed, actor=placed.email)
@@ -53,7 +55,7 @@ def order(request: HttpRequest, token: uuid.UUID) -> HttpResponse:
     context = {
         "order": found,
         "lines": found.lines.select_related("product", "order"),
-        "payments": found.payments.all(),
+        "payments": found.payments.select_related("refund"),
         "instance": WorkflowInstance.objects.for_subject(found).order_by("-created_at").first(),
         "can_pay": settings.SHOP_DEMO and found.status == OrderStatus.AWAITING_PAYMENT,
     }
@@ -66,14 +68,35 @@ def simulated_payment_page(request: HttpRequest, token: uuid.UUID) -> HttpRespon
     if not settings.SHOP_DEMO:
         raise Http404
     found = get_object_or_404(Order, token=token, status=OrderStatus.AWAITING_PAYMENT)
-    provider = PaymentProvider()
+    page = PaymentPage()
     attempt = found.payments.count() + 1
-    if "decline" in request.POST:
-        provider.decline(found, attempt=attempt)
-    else:
-        provider.pay(found, attempt=attempt)
-    provider.deliver()
+    try:
+        if "decline" in request.POST:
+            page.decline(found, attempt=attempt)
+        else:
+            page.pay(found, attempt=attempt)
+    except UnavailableError as error:
+        messages.error(request, f"{error}. Is `manage.py outside` running, which plays the payment provider?")
+        return redirect(found)
+    page.deliver()
     messages.success(request, "The provider has told the shop. A worker takes it from here.")
+    return redirect(found)
+
+
+@require_POST
+def cancel(request: HttpRequest, token: uuid.UUID) -> HttpResponse:
+    """The customer no longer wants it. What was done so far is undone: the money goes back, the parcel comes back."""
+    found = get_object_or_404(Order, token=token)
+    instance = WorkflowInstance.objects.live().for_subject(found).first()
+    if instance is None or not found.can_be_cancelled:
+        messages.error(request, f"{found.number} can't be cancelled: it is {found.get_status_display()}.")
+        return redirect(found)
+    try:
+        engine.cancel(instance, reason="Cancelled by the customer.", actor=found.email)
+    except InvalidStateError:
+        messages.error(request, f"{found.number} is being cancelled, or over, already.")
+    else:
+        messages.success(request, "Cancelled. A worker undoes what was done.")
     return redirect(found)
 
 

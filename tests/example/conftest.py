@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 from django.contrib.auth import get_user_model
 
+from example_project.outside.luck import Luck
+from example_project.outside.server import Server
 from example_project.shop.models import Order, Price, Product
 from example_project.shop.money import Money
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from django.contrib.auth.models import User
     from pytest_django.fixtures import Settings
@@ -21,6 +25,18 @@ if TYPE_CHECKING:
 def shop_urls(settings: Settings) -> None:
     settings.ROOT_URLCONF = "example_project.urls"
     settings.ALLOWED_HOSTS = ["testserver", "localhost"]
+
+
+@pytest.fixture
+def outside(tmp_path: Path, settings: Settings) -> Iterator[Server]:
+    """The payment provider and the carrier on a free port, and the shop told of it. Nothing goes wrong by itself."""
+    with Server(str(tmp_path / "outside.sqlite3"), Luck()) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        settings.SHOP_OUTSIDE_URL = server.url
+        yield server
+        server.shutdown()
+        thread.join()
 
 
 @pytest.fixture

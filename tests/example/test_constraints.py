@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from example_project.shop.models import Order, OrderLine, OutOfStockError, Payment, Price, Product, Shipment
+from example_project.shop.models import Order, OrderLine, OutOfStockError, Payment, Price, Product, Refund, Shipment
 
 if TYPE_CHECKING:
     from django.db.models import Model
@@ -62,11 +62,26 @@ def test_the_database_refuses_one_payment_twice_and_two_payments_of_one_order(
     assert refused(Payment, order=order, provider_id="pay_4", status="declined", **payment | {"amount_minor": 0})
 
 
+def test_the_database_refuses_to_give_a_payment_back_twice(pan: Product, place_order: PlaceOrder) -> None:
+    at = timezone.now()
+    payment = Payment.objects.create(
+        order=place_order(pan),
+        provider_id="pay_1",
+        status="succeeded",
+        amount_minor=1,
+        currency="EUR",
+        received_at=at,
+    )
+    Refund.objects.create(payment=payment, provider_id="re_1", refunded_at=at)
+    assert refused(Refund, payment=payment, provider_id="re_2", refunded_at=at)
+
+
 def test_the_database_refuses_two_parcels_for_an_order_and_a_parcel_without_number(
     pan: Product, place_order: PlaceOrder
 ) -> None:
     order, other = place_order(pan), place_order(pan, number="S-2")
     assert refused(Shipment, order=other, tracking_number="", shipped_at=timezone.now())
+    assert refused(Shipment, order=other, tracking_number="PX3", status="lost", shipped_at=timezone.now())
     Shipment.objects.create(order=order, tracking_number="PX1", shipped_at=timezone.now())
     assert refused(Shipment, order=order, tracking_number="PX2", shipped_at=timezone.now())
 

@@ -39,6 +39,19 @@ def test_stray_blanks_small_letters_and_a_decimal_comma_are_understood(tmp_path:
     assert str(Order.objects.get().total) == "80.00 EUR"
 
 
+def test_a_stored_card_is_read_where_the_file_has_that_column(tmp_path: Path, pan: Product) -> None:
+    path = tmp_path / "orders.csv"
+    rows = [GOOD, GOOD.replace("S-1", "S-2"), GOOD.replace("S-1", "S-3")]
+    cards = ["card_4242", "", "4242 4242"]
+    lines = [row.replace("\n", f",{card}\n") for row, card in zip(rows, cards, strict=True)]
+    path.write_text(HEADER.replace("\n", ",card\n") + "".join(lines), encoding="utf-8")
+    report = load_orders(path)
+    assert [order.card for order in report.placed] == ["card_4242", ""]
+    assert [str(problem) for problem in report.problems] == [
+        "line 4, order S-3: '4242 4242' is not a stored card; the order is left out"
+    ]
+
+
 def test_a_product_listed_twice_is_reported_and_counts_once(tmp_path: Path, pan: Product) -> None:
     report = load_orders(orders_file(tmp_path, GOOD + GOOD))
     assert [str(problem) for problem in report.problems] == [
@@ -105,4 +118,6 @@ def test_the_files_of_the_demo_have_the_mess_that_the_demo_speaks_of() -> None:
     assert {order.currency for order in report.placed} == {"EUR", "GBP", "CHF", "SEK", "JPY"}
     assert sum(needs_review(order.total) for order in report.placed) >= 10
     assert Order.objects.filter(lines__product__stock=0).count() >= 3
+    assert 70 <= sum(bool(order.card) for order in report.placed) <= 110
+    assert sum("declined" in order.card for order in report.placed) >= 2
     assert any(not order.customer.isascii() for order in report.placed)

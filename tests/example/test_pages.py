@@ -68,6 +68,14 @@ def test_an_order_is_found_by_its_token_only(client: Client) -> None:
     assert client.get("/orders/00000000-0000-0000-0000-000000000000/").status_code == 404
 
 
+def test_an_order_may_be_paid_with_a_stored_card(client: Client, pan: Product) -> None:
+    client.post("/?currency=EUR", {**ADDRESS, "card": "card_4242", f"quantity_{pan.pk}": "1"})
+    assert Order.objects.get().card == "card_4242"
+    page = client.post("/?currency=EUR", {**ADDRESS, "card": "card_of_somebody", f"quantity_{pan.pk}": "1"})
+    assert "card_of_somebody is not one of the available choices" in page.content.decode()
+
+
+@pytest.mark.usefixtures("outside")
 def test_the_simulated_payment_page_lets_the_provider_tell_the_shop(
     client: Client, pan: Product, place_order: PlaceOrder
 ) -> None:
@@ -83,6 +91,18 @@ def test_the_simulated_payment_page_lets_the_provider_tell_the_shop(
     assert (order.status, payments) == (OrderStatus.SHIPPED, ["declined", "succeeded"])
 
 
+def test_a_payment_page_that_nobody_serves_says_what_to_start(
+    client: Client, pan: Product, place_order: PlaceOrder, settings: Settings
+) -> None:
+    settings.SHOP_OUTSIDE_URL = "http://127.0.0.1:1"
+    order = place_order(pan)
+    order.move_to(OrderStatus.AWAITING_PAYMENT)
+    page = client.post(f"/orders/{order.token}/pay/", follow=True)
+    assert [str(message) for message in page.context["messages"]] == [
+        "127.0.0.1:1 can't be reached. Is `manage.py outside` running, which plays the payment provider?"
+    ]
+
+
 def test_there_is_no_simulated_payment_page_in_a_real_shop(
     client: Client, pan: Product, place_order: PlaceOrder, settings: Settings
 ) -> None:
@@ -90,6 +110,46 @@ def test_there_is_no_simulated_payment_page_in_a_real_shop(
     order = place_order(pan)
     order.move_to(OrderStatus.AWAITING_PAYMENT)
     assert client.post(f"/orders/{order.token}/pay/").status_code == 404
+
+
+# --- cancelling -------------------------------------------------------------------------------
+
+
+def cancel(client: Client, order: Order) -> str:
+    page = client.post(f"/orders/{order.token}/cancel/", follow=True)
+    return " ".join(str(message) for message in page.context["messages"])
+
+
+@pytest.mark.usefixtures("outside")
+def test_a_customer_cancels_an_order_and_gets_the_money_back(
+    client: Client, pan: Product, place_order: PlaceOrder
+) -> None:
+    order = place_order(pan, card="card_4242")
+    instance = start_fulfilment(order)
+    engine.drive(instance)
+    assert "Cancel the order" in client.get(order.get_absolute_url()).content.decode()
+    assert cancel(client, order) == "Cancelled. A worker undoes what was done."
+    engine.drive(instance)
+    page = client.get(order.get_absolute_url()).content.decode()
+    assert "Cancelled by the customer." in page
+    assert "40.00 EUR succeeded, given back" in page
+    assert "called back in time" in page
+    assert "Cancel the order" not in page
+
+
+def test_an_order_that_is_being_cancelled_or_over_can_not_be_cancelled_again(
+    client: Client, pan: Product, place_order: PlaceOrder
+) -> None:
+    order = place_order(pan)
+    assert cancel(client, order) == "S-1 can't be cancelled: it is placed."
+    instance = start_fulfilment(order)
+    engine.drive(instance)
+    engine.cancel(instance)
+    # The undo asks the provider, which is not there: it is tried again later.
+    engine.drive(instance)
+    assert cancel(client, order) == "S-1 is being cancelled, or over, already."
+    order.move_to(OrderStatus.CLOSED)
+    assert cancel(client, order) == "S-1 can't be cancelled: it is closed."
 
 
 # --- reviews ----------------------------------------------------------------------------------
@@ -160,7 +220,7 @@ def test_an_order_that_is_not_in_review_can_not_be_decided(
     assert client.post(f"/reviews/{place_order(pan).pk}/", {"decision": "approve"}).status_code == 404
 
 
-@pytest.mark.parametrize("path", ["order", "product", "payment", "shipment"])
+@pytest.mark.parametrize("path", ["order", "product", "payment", "refund", "shipment"])
 def test_the_admin_lists_the_shops_tables(admin_client: Client, in_review: Order, path: str) -> None:
     assert admin_client.get(f"/admin/shop/{path}/").status_code == 200
 

@@ -3,7 +3,8 @@
     python -m example_project.shop.data.make_orders
 
 There are accents and commas in names, five currencies, prices with a decimal comma, stray blanks, a product
-without stock, two that run out, totals over the review limit, an order line given twice, and one invalid row.
+without stock, two that run out, totals over the review limit, an order line given twice, and one invalid row. Some
+customers have a stored card, a few of them one that will be declined.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ T = TypeVar("T")
 
 HERE = Path(__file__).parent
 PRODUCT_COLUMNS = ["sku", "name", "stock", *CURRENCIES]
-ORDER_COLUMNS = ["order", "placed_on", "customer", "email", "currency", "sku", "quantity", "unit_price"]
+ORDER_COLUMNS = ["order", "placed_on", "customer", "email", "currency", "sku", "quantity", "unit_price", "card"]
 ORDERS = 200
 
 
@@ -103,11 +104,13 @@ def product_rows() -> list[list[str]]:
 
 
 def order_rows() -> list[list[str]]:
-    dice = Dice(1815)
-    rows = [row for index in range(ORDERS) for row in one_order(dice, index)]
+    dice, card_dice = Dice(1815), Dice(1816)
+    rows = [
+        [*row, card] for index in range(ORDERS) for card in [stored_card(card_dice)] for row in one_order(dice, index)
+    ]
     rows.insert(120, list(rows[119]))
     broken = list(rows[57])
-    rows[57] = [*broken[:6], "two", broken[7]]
+    rows[57] = [*broken[:6], "two", *broken[7:]]
     return rows
 
 
@@ -133,6 +136,14 @@ def one_order(dice: Dice, index: int) -> list[list[str]]:
             ]
         )
     return [untidy(dice, row) for row in rows]
+
+
+def stored_card(dice: Dice) -> str:
+    """The payment provider's name for the card, or nothing: then the customer pays on the provider's page."""
+    number = dice.below(10_000)
+    if dice.below(100) >= 45:
+        return ""
+    return f"card_declined_{number:04d}" if dice.one_in(16) else f"card_{number:04d}"
 
 
 def untidy(dice: Dice, row: list[str]) -> list[str]:

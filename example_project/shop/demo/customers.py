@@ -7,17 +7,22 @@ import zlib
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from django.test import Client
+from django.urls import reverse
+
 from example_project.shop import risk
 from example_project.shop.models import Order, OrderStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from example_project.shop.provider import PaymentProvider
+    from example_project.shop.payment_page import PaymentPage
+
+FICKLE_PERCENT = 9
 
 
 class Habit(enum.Enum):
-    """How a customer pays. The number is how many in a hundred do so."""
+    """How a customer without a stored card pays. The number is how many in a hundred do so."""
 
     PROMPTLY = 56
     EARLY = 12  # before the order asks for it
@@ -33,32 +38,41 @@ class Habit(enum.Enum):
             draw -= habit.value
             if draw < 0:
                 break
-        return cls.PROMPTLY if habit is cls.EARLY and not may_pay_early(order) else habit
+        return cls.PROMPTLY if habit is cls.EARLY and not is_sure_to_be_accepted(order) else habit
 
 
-def may_pay_early(order: Order) -> bool:
-    """Whether the order is sure to be accepted: this shop can't give money back yet, so it is not to take it."""
+def is_sure_to_be_accepted(order: Order) -> bool:
+    """Whether there is enough of everything, and nobody looks at it first."""
     plentiful = all(line.product.received >= 100 for line in order.lines.select_related("product"))
     return plentiful and not risk.needs_review(order.total)
 
 
+def changes_mind(order: Order) -> bool:
+    """Whether this customer cancels when the parcel is on its way."""
+    return zlib.crc32(f"keeps {order.number}".encode()) % 100 < FICKLE_PERCENT
+
+
 class Customers:
-    def __init__(self, orders: Iterable[Order], provider: PaymentProvider) -> None:
+    def __init__(self, orders: Iterable[Order], page: PaymentPage) -> None:
+        orders = list(orders)
         self.acted: Counter[Habit] = Counter()
-        self._provider = provider
-        self._habits = {order.pk: Habit.of(order) for order in orders}
+        self.fickle = {order.pk for order in orders if changes_mind(order)}
+        """Orders that are going to be cancelled if they are shipped."""
+        self._page, self._browser = page, Client(SERVER_NAME="localhost")
+        self._habits = {order.pk: Habit.of(order) for order in orders if not order.card}
         self._to_ask = {pk for pk, habit in self._habits.items() if habit not in (Habit.EARLY, Habit.NEVER)}
+        self._to_cancel = set(self.fickle)
 
     @property
     def silent(self) -> set[int]:
         """Orders that nobody is going to pay."""
         return {pk for pk, habit in self._habits.items() if habit is Habit.NEVER}
 
-    def pay_early(self) -> None:
+    def pay_early(self, orders: Iterable[Order]) -> None:
         """Those who do don't wait until they are asked."""
-        early = [pk for pk, habit in self._habits.items() if habit is Habit.EARLY]
-        for order in Order.objects.filter(pk__in=early).order_by("pk"):
-            self._act(order, Habit.EARLY)
+        for order in orders:
+            if self._habits.get(order.pk) is Habit.EARLY:
+                self._act(order, Habit.EARLY)
 
     def pay_what_is_asked(self) -> None:
         """Those whose order has come to ask for the money, and who have not acted yet, do."""
@@ -66,13 +80,19 @@ class Customers:
             self._to_ask.remove(order.pk)
             self._act(order, self._habits[order.pk])
 
+    def change_their_minds(self) -> None:
+        """Those who do press the button on the page of their order."""
+        for order in Order.objects.filter(status=OrderStatus.SHIPPED, pk__in=self._to_cancel).order_by("pk"):
+            self._to_cancel.remove(order.pk)
+            self._browser.post(reverse("shop:cancel", args=[order.token]))
+
     def _act(self, order: Order, habit: Habit) -> None:
         self.acted[habit] += 1
         if habit in (Habit.SECOND_CARD, Habit.DECLINED):
-            self._provider.decline(order, attempt=1)
+            self._page.decline(order, attempt=1)
         if habit is Habit.DECLINED:
-            self._provider.decline(order, attempt=2)
+            self._page.decline(order, attempt=2)
         elif habit is Habit.SECOND_CARD:
-            self._provider.pay(order, attempt=2)
+            self._page.pay(order, attempt=2)
         else:
-            self._provider.pay(order, times=2 if habit is Habit.TWICE else 1)
+            self._page.pay(order, times=2 if habit is Habit.TWICE else 1)

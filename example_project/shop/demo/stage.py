@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from example_project.shop.imports import Report, load_orders, load_products
-from example_project.shop.models import Order, Payment, Product, Shipment
+from example_project.shop.models import Order, Payment, Product, Refund, Shipment
 from example_project.shop.workflows import FulfilOrder
 from workflow_engine.models import WorkflowInstance
 
@@ -26,7 +26,7 @@ def clear() -> int:
     """Remove everything an earlier demo left, and what was ordered since. Returns how many orders that were."""
     orders = Order.objects.count()
     WorkflowInstance.objects.filter(workflow_name=FulfilOrder.name).delete()
-    for model in (Payment, Shipment, Order, Product):
+    for model in (Refund, Payment, Shipment, Order, Product):
         model._default_manager.all().delete()
     return orders
 

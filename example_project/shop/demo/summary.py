@@ -51,7 +51,7 @@ def until(moments: list[datetime | None]) -> str:
 def books(findings: list[Finding]) -> Iterator[str]:
     for finding in findings:
         mark = "  ok " if not finding.errors else "WRONG"
-        yield f"{mark}  {finding.heading:<8} {finding.text}"
+        yield f"{mark}  {finding.heading:<9} {finding.text}"
         yield from (f"       {error}" for error in finding.errors)
 
 
@@ -62,6 +62,7 @@ def commands() -> Iterator[str]:
     yield f"  {python} manage.py workflow_show shop.order:{order.pk if order else 1}"
     yield f"  {python} manage.py runserver"
     yield f"      then http://127.0.0.1:8000/ and http://127.0.0.1:8000/admin/ as {LOGIN}, password {PASSWORD}"
+    yield "      (for orders of your own: manage.py outside and manage.py workflow_worker in two more terminals)"
 
 
 def _python() -> str:

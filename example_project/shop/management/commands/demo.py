@@ -1,7 +1,12 @@
-"""manage.py demo: an afternoon of the shop in a few seconds."""
+"""manage.py demo: an afternoon of the shop in a few seconds, with everything that goes wrong in one.
+
+Processes: this one plays customers, staff and the payment page; two workers do the work; one server plays the payment
+provider and the carrier. They share nothing but the shop's database and HTTP.
+"""
 
 from __future__ import annotations
 
+import signal
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +16,18 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 from django.test import override_settings
 
-from example_project.shop.demo import books, stage, summary
-from example_project.shop.demo.play import Play
+from example_project.shop.demo import agreement, books, recovery, stage, summary
+from example_project.shop.demo.accident import Accident
+from example_project.shop.demo.play import Play, to_be_interrupted
 from example_project.shop.demo.progress import Bar
 from example_project.shop.demo.staff import Reviewer
+from example_project.shop.demo.workers import COUNT, WorkerDiedError, Workers
+from example_project.shop.demo.world import World, WorldError
 from example_project.shop.workflows import FulfilOrder
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from example_project.shop.models import Order
 
@@ -37,20 +45,31 @@ class Command(BaseCommand):
                 "SHOP_DEMO is off: the demo empties the shop and creates a login with a well-known password."
             )
         self._quiet = quiet
+        # `kill`, `timeout` and the like are to end the children too, as Ctrl-C does.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
-            # With DEBUG on, Django keeps a note of every query, which makes each a little slower.
+            # With DEBUG on, Django keeps a note of every query, which makes each a little slower: here and in workers.
             with override_settings(DEBUG=False):
                 self._run(count)
         except KeyboardInterrupt:
             raise CommandError("Stopped half-way. Run it again whenever you like: it starts afresh.") from None
+        except (WorkerDiedError, WorldError) as error:
+            raise CommandError(str(error)) from None
 
     def _run(self, count: int | None) -> None:
         started = time.monotonic()
         call_command("migrate", verbosity=0)
-        play = Play(self._set_the_stage(count), Reviewer(stage.create_login()))
-        self._perform(play)
+        orders, reviewer = self._set_the_stage(count), Reviewer(stage.create_login())
+        scene = to_be_interrupted(orders)
+        with World(stall=scene) as world:
+            killing = "; one of them will be killed" if scene else ""
+            self._say("Workers", f"{COUNT} processes of manage.py workflow_worker{killing}")
+            with Workers({"SHOP_OUTSIDE_URL": world.url, "SHOP_DEBUG": "0"}) as workers:
+                accident, play = Accident(workers), Play(orders, reviewer)
+                self._perform(play, workers, accident)
+            ledger = world.ledger()
         self._say("Took", f"{time.monotonic() - started:.1f} seconds")
-        self._conclude(play)
+        self._conclude(play, ledger, accident)
 
     def _set_the_stage(self, count: int | None) -> list[Order]:
         self._say("Database", str(connection.settings_dict["NAME"]))
@@ -62,21 +81,25 @@ class Command(BaseCommand):
             self._say("", f"orders.csv, {problem}")
         return report.placed
 
-    def _perform(self, play: Play) -> None:
-        play.open()
-        count = len(play.orders)
-        self._say("Started", f"{count} instances of {FulfilOrder.name}, see example_project/shop/workflows.py")
-        bar = Bar(self.stdout, f"{'Working':<10}", count)
-        play.run((lambda done: None) if self._quiet else bar.update)
+    def _perform(self, play: Play, workers: Workers, accident: Accident) -> None:
+        accident.start()
+        try:
+            count = len(play.orders)
+            self._say("Starting", f"{count} instances of {FulfilOrder.name}, see example_project/shop/workflows.py")
+            bar = Bar(self.stdout, f"{'Working':<10}", count)
+            play.run(workers, (lambda done: None) if self._quiet else bar.update)
+        finally:
+            accident.call_off()
         if not self._quiet:
             bar.close()
         self._say("Webhooks", play.webhooks())
 
-    def _conclude(self, play: Play) -> None:
-        findings = books.audit(play.provider.captured)
+    def _conclude(self, play: Play, ledger: Mapping[str, Any], accident: Accident) -> None:
+        findings = [*books.audit(), *agreement.audit(ledger)]
         self._section("Where the orders are", summary.outcomes())
         self._section("What still waits", summary.waiting())
         self._section("Do the books add up?", summary.books(findings))
+        self._section("What was undone, and what was recovered", recovery.lines(ledger, accident))
         if wrong := [error for finding in findings for error in finding.errors]:
             raise CommandError("The books do not add up:\n  " + "\n  ".join(wrong))
         if unfinished := play.unfinished():

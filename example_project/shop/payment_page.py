@@ -1,7 +1,8 @@
-"""The payment provider, simulated: takes customers' money and tells the shop by signed webhooks.
+"""The payment provider's own page, and the signed webhooks by which the provider tells the shop what happened there.
 
-It behaves like real ones: an event goes out again when the shop answered with an error, and now and then for no
-reason at all. It remembers what it took, so that the demo can hold the shop's books against it.
+The money is taken by the provider's server, see `example_project.outside`. What this simulates is what a browser and a
+real provider would do with our web server: an event goes out again when the shop answered with an error, and now and
+then for no reason at all.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
+from . import calls
 from .webhooks import SIGNATURE_HEADER, PaymentEvent, sign
 from .workflows import PAYMENT_DECLINED, PAYMENT_SUCCEEDED
 
@@ -25,11 +27,9 @@ GIVE_UP_AFTER = 10
 
 
 @dataclass(slots=True)
-class PaymentProvider:
+class PaymentPage:
     """Events queue up as customers act and go out with `deliver()`."""
 
-    captured: Counter[str] = field(default_factory=Counter)
-    """Minor units taken, by currency."""
     answers: Counter[int] = field(default_factory=Counter)
     """How often the shop answered with which status."""
     _queue: list[tuple[PaymentEvent, int]] = field(default_factory=list)
@@ -39,14 +39,16 @@ class PaymentProvider:
     )
 
     def pay(self, order: Order, *, attempt: int = 1, times: int = 1) -> None:
-        """The customer pays; the event goes out `times` times."""
-        event = self._event(order, PAYMENT_SUCCEEDED, attempt)
-        self.captured[order.currency] += order.total_minor
-        self._queue.extend([(event, 0)] * times)
+        """The customer pays; the event goes out `times` times. Raises UnavailableError when nobody serves the page."""
+        # Named after order and attempt, so that a customer who pays twice in one attempt has paid once.
+        key = f"page_{order.token.hex}_{attempt}"
+        asked = {"reference": order.number, "amount_minor": order.total_minor, "currency": order.currency}
+        payment_id = calls.post("/page", asked, key=key)["id"]
+        self._queue.extend([(_event(order, PAYMENT_SUCCEEDED, payment_id), 0)] * times)
 
     def decline(self, order: Order, *, attempt: int = 1) -> None:
         """The customer's card is refused."""
-        self._queue.append((self._event(order, PAYMENT_DECLINED, attempt), 0))
+        self._queue.append((_event(order, PAYMENT_DECLINED, f"pay_{order.token.hex[:12]}_{attempt}"), 0))
 
     def deliver(self) -> int:
         """Post what is queued once. What the shop refused stays for the next call. Returns how many are left."""
@@ -70,15 +72,13 @@ class PaymentProvider:
         )
         return response.status_code
 
-    @staticmethod
-    def _event(order: Order, kind: str, attempt: int) -> PaymentEvent:
-        # Named after order and attempt, so that a customer who pays twice in one attempt has paid once.
-        name = f"{order.token.hex[:12]}_{attempt}"
-        return PaymentEvent(
-            id=f"evt_{name}",
-            kind=kind,
-            order=order.number,
-            payment_id=f"pay_{name}",
-            amount_minor=order.total_minor,
-            currency=order.currency,
-        )
+
+def _event(order: Order, kind: str, payment_id: str) -> PaymentEvent:
+    return PaymentEvent(
+        id=f"evt_{payment_id}",
+        kind=kind,
+        order=order.number,
+        payment_id=payment_id,
+        amount_minor=order.total_minor,
+        currency=order.currency,
+    )
