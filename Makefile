@@ -10,6 +10,7 @@ VENV = .venv
 BIN = $(VENV)/bin
 INSTALLED = $(VENV)/installed
 WITH_SERVICES = $(VENV)/installed-services
+WITH_BROWSER = $(VENV)/installed-browser
 # What every database has to pass: each of these tests runs on SQLite too.
 ON_SERVERS = $(wildcard tests/engine tests/traps tests/worker tests/model)
 # What to add to a pytest call, for example: make test PYTEST='-k sleep -x'
@@ -35,11 +36,12 @@ endif
 endif
 endif
 
-.PHONY: help demo test test-services check lint clean stale
+.PHONY: help demo test test-browser test-services check lint clean stale
 
 help:
 	@echo "make demo           a small shop runs 200 orders through a workflow (SQLite, no server)"
-	@echo "make test           the tests (SQLite, no server)"
+	@echo "make test           the tests (SQLite, no server), but for those in a browser"
+	@echo "make test-browser   the admin in headless Chromium, which has to be installed"
 	@echo "make test-services  the tests of the engine on PostgreSQL and on MariaDB; fails if one of them is missing"
 	@echo "make check          everything a change must pass: format, lint, types, layers, migrations, tests with coverage"
 	@echo "make lint           that, without the tests"
@@ -52,6 +54,7 @@ demo: $(INSTALLED)
 
 test: $(INSTALLED)
 	@$(BIN)/python -m pytest -q $(PYTEST)
+	@echo "Left out: the admin in a browser (make test-browser), real servers (make test-services)."
 
 test-services: $(WITH_SERVICES)
 	@failed=; \
@@ -60,6 +63,9 @@ test-services: $(WITH_SERVICES)
 	  WORKFLOW_ENGINE_TEST_ENGINE=$$engine $(BIN)/python -m pytest -q $(ON_SERVERS) $(PYTEST) || failed="$$failed $$engine"; \
 	done; \
 	test -z "$$failed" || { echo "Failed on:$$failed." >&2; exit 1; }
+
+test-browser: $(WITH_BROWSER)
+	@$(BIN)/python -m pytest -q -m browser --ds=tests.browser.settings tests/browser $(PYTEST)
 
 check: lint
 	@echo "== tests, with branch coverage"
@@ -116,6 +122,11 @@ $(INSTALLED): pyproject.toml $(STALE)
 	"$$found" -m venv $(VENV) && \
 	$(BIN)/python -m pip install -qq -e '.[dev]' && \
 	touch $(INSTALLED)
+
+$(WITH_BROWSER): $(INSTALLED)
+	@echo "Adding Playwright to $(VENV); the browser is the system's Chromium (Debian and Ubuntu: sudo apt install chromium)."
+	@$(BIN)/python -m pip install -qq -e '.[dev,browser]'
+	@touch $(WITH_BROWSER)
 
 $(WITH_SERVICES): $(INSTALLED)
 	@echo "Adding the drivers of PostgreSQL and MariaDB to $(VENV)."

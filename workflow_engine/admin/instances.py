@@ -1,79 +1,105 @@
-"""Instances, each with the answer to "why is it here?", the end of its history, and its mailbox."""
+"""Instances: the list that finds the stuck ones, the page that says why, and the ways to move them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from django.contrib import admin
-from django.db import DEFAULT_DB_ALIAS
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db import connections, router, transaction
 from django.db.models import QuerySet
-from django.http import HttpRequest
-from django.urls import reverse
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString, mark_safe
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from workflow_engine import clock
-from workflow_engine.admin.filters import WorkflowFilter
+from workflow_engine.admin import acting, bulk, page, pages
+from workflow_engine.admin.filters import (
+    AgeFilter,
+    AttentionFilter,
+    AwaitedFilter,
+    StatusFilter,
+    StepFilter,
+    TenantFilter,
+    WorkflowFilter,
+)
+from workflow_engine.admin.pieces import NOTHING, moment, rendered, status_of, subject_of
 from workflow_engine.admin.readonly import ReadOnlyAdmin
+from workflow_engine.admin.verbs import VERBS, Verb
+from workflow_engine.clock import DatabaseNow
+from workflow_engine.domain.registry import registry
+from workflow_engine.inspection import standing
 from workflow_engine.inspection.finding import meant_by
-from workflow_engine.inspection.mail import told
-from workflow_engine.inspection.timeline import entry
-from workflow_engine.inspection.times import both, relative
-from workflow_engine.inspection.why import explain
-from workflow_engine.inspection.wording import either, error_line
+from workflow_engine.inspection.redaction import redacted
+from workflow_engine.inspection.wording import error_line, one_line
 from workflow_engine.models import WorkflowInstance
 
-_HEAVY = ("input", "context", "result", "compensation_stack", "step_sequence")
-_MOST = 50
+View = TypeVar("View", bound=Callable[..., HttpResponse])
+_HEAVY = ("input", "context", "result")
+_ERROR = 90
+_ID = 13  # two groups of digits: enough to find it by
 
 
 def _now(row: WorkflowInstance) -> datetime:
-    """The clock of the database that the row is from."""
-    return clock.now(row._state.db or DEFAULT_DB_ALIAS)
+    """The time of the database when it gave the row."""
+    now: datetime = vars(row)["read_at"]
+    return now
+
+
+def _outside_transactions(view: View) -> View:
+    """With ATOMIC_REQUESTS this view is left out, whatever the database: a drive opens transactions of its own."""
+    for alias in connections:
+        view = transaction.non_atomic_requests(using=alias)(view)
+    return view
 
 
 @admin.register(WorkflowInstance)
 class InstanceAdmin(ReadOnlyAdmin):
-    """The list is searched by id, the beginning of an id, idempotency key, or subject such as shop.order:42."""
+    """Searched by id, the beginning of an id, idempotency key, or subject such as shop.order:42."""
 
-    list_display = ("id", "workflow", "subject", "status_in_words", "current_step", "waits_for", "due_at", "last_error")
-    list_filter = ("status", WorkflowFilter, "paused")
+    actions = bulk.ACTIONS
+    list_display = ("status_pill", "instance", "subject", "current_step", "waits_for", "due", "attempts", "last_error")
+    list_display_links = ("instance",)
+    list_filter = (
+        StatusFilter,
+        WorkflowFilter,
+        AttentionFilter,
+        AgeFilter,
+        StepFilter,
+        AwaitedFilter,
+        TenantFilter,
+    )
     search_fields = ("id",)  # asks for the search box; get_search_results says what is searched
     search_help_text = _(
         "An id, its beginning (4 or more digits), an idempotency key, or a subject like shop.order:42."
     )
     ordering = ("-id",)
-    date_hierarchy = None
-    fieldsets = (
-        (None, {"fields": ("id", "workflow", "subject", "idempotency_key", "why")}),
-        (_("What happened"), {"fields": ("history", "mailbox")}),
-        (_("Data"), {"fields": ("input", "context", "result", "error")}),
-        (
-            _("Bookkeeping"),
-            {
-                "classes": ("collapse",),
-                "fields": (
-                    ("status", "paused", "ends_as"),
-                    ("current_step", "visit", "attempts"),
-                    "step_sequence",
-                    ("due_at", "deadline_at", "poll_at"),
-                    ("suspect", "recoveries"),
-                    ("lease_owner", "lease_token"),
-                    "cancel_requested",
-                    "compensation_stack",
-                    ("tenant", "queue"),
-                    ("created_at", "started_at", "status_changed_at", "finished_at"),
-                ),
-            },
-        ),
-    )
+
+    def has_act_permission(self, request: HttpRequest, verb: Verb, obj: WorkflowInstance | None = None) -> bool:
+        """Whether the user may do that, to this instance or at all. Asked again for each one of many.
+
+        Whoever may do it at all may do it to each; a backend that knows objects may allow single ones besides.
+        """
+        user: Any = request.user
+        return bool(user.has_perm(verb.permission) or (obj is not None and user.has_perm(verb.permission, obj)))
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        offered = super().get_actions(request)
+        return {
+            name: action
+            for name, action in offered.items()
+            if name not in VERBS or self.has_act_permission(request, VERBS[name])
+        }
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[WorkflowInstance]:
-        rows = super().get_queryset(request)
+        rows: QuerySet[WorkflowInstance] = super().get_queryset(request)
         match = request.resolver_match
-        return rows.defer(*_HEAVY) if match and str(match.url_name).endswith("_changelist") else rows
+        if match and str(match.url_name).endswith("_changelist"):
+            return rows.defer(*_HEAVY).annotate(read_at=DatabaseNow())
+        return rows
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
@@ -82,56 +108,102 @@ class InstanceAdmin(ReadOnlyAdmin):
         term = search_term.strip()
         return (queryset.filter(meant_by(term)) if term else queryset), False
 
-    @admin.display(description=_("workflow"), ordering="workflow_name")
-    def workflow(self, row: WorkflowInstance) -> str:
-        return f"{row.workflow_name} {row.definition_version}"
+    def get_urls(self) -> list[URLPattern]:
+        view, name = self.admin_site.admin_view, "workflow_engine_workflowinstance"
+        return [
+            path("overview/", view(self.overview_view), name=f"{name}_overview"),
+            path("definitions/", view(self.definitions_view), name=f"{name}_definitions"),
+            path("<path:object_id>/act/<slug:verb>/", view(self.act_view), name=f"{name}_act"),
+            *super().get_urls(),
+        ]
 
-    @admin.display(description=_("subject"))
-    def subject(self, row: WorkflowInstance) -> str:
-        return ":".join(row.subject_ref or ())
+    @_outside_transactions
+    def act_view(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
+        """Signal, retry, cancel … this one instance."""
+        return acting.act(self, request, object_id, verb)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Why it is here, and what can be done."""
+        if request.method not in {"GET", "HEAD"}:
+            raise PermissionDenied
+        row = self.get_object(request, object_id)
+        if not self.has_view_permission(request, row):
+            raise PermissionDenied
+        if row is None:
+            return self.back_to_the_list(request, object_id)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "media": self.media,
+            "title": self.title_of(row),
+            **page.context_of(self, request, row),
+            **(extra_context or {}),
+        }
+        return rendered(self.admin_site, request, "admin/workflow_engine/workflowinstance/change_form.html", context)
+
+    def overview_view(self, request: HttpRequest) -> HttpResponse:
+        """How everything is doing."""
+        return pages.overview_page(self, request)
+
+    def definitions_view(self, request: HttpRequest) -> HttpResponse:
+        """What this code can run."""
+        return pages.definitions_page(self, request)
+
+    def back_to_the_list(self, request: HttpRequest, object_id: str) -> HttpResponseRedirect:
+        """There is no such instance, says a message there."""
+        told = {"id": one_line(object_id)}
+        self.message_user(
+            request, _("There is no workflow instance %(id)s. Perhaps it was pruned.") % told, messages.WARNING
+        )
+        name = "admin:workflow_engine_workflowinstance_changelist"
+        return HttpResponseRedirect(reverse(name, current_app=self.admin_site.name))
+
+    def title_of(self, row: WorkflowInstance) -> str:
+        """Its workflow as people call it, and the version."""
+        workflow = registry.get(row.workflow_name, row.definition_version)
+        label = str(workflow.label) if workflow else one_line(row.workflow_name)
+        return f"{label} {row.definition_version}"
+
+    def database(self) -> str:
+        """Where instances are read."""
+        return router.db_for_read(WorkflowInstance)
 
     @admin.display(description=_("status"), ordering="status")
-    def status_in_words(self, row: WorkflowInstance) -> str:
-        status = str(row.get_status_display())
-        return str(_("%(status)s, paused")) % {"status": status} if row.paused else status
+    def status_pill(self, row: WorkflowInstance) -> SafeString:
+        return status_of(row)
+
+    @admin.display(description=_("workflow"))
+    def instance(self, row: WorkflowInstance) -> SafeString:
+        return format_html(
+            '{} {}<br><span class="wf-id" title="{}">{}</span>',
+            row.workflow_name,
+            row.definition_version,
+            row.pk,
+            str(row.pk)[:_ID],
+        )
+
+    @admin.display(description=_("subject"))
+    def subject(self, row: WorkflowInstance) -> SafeString | str:
+        return subject_of(row, self.admin_site)
 
     @admin.display(description=_("waits for"))
-    def waits_for(self, row: WorkflowInstance) -> str:
-        return either(row.awaiting_signals)
-
-    @admin.display(description=_("error"))
-    def last_error(self, row: WorkflowInstance) -> str:
-        return error_line(row.error)
-
-    @admin.display(description=_("why it is here"))
-    def why(self, row: WorkflowInstance) -> SafeString:
+    def waits_for(self, row: WorkflowInstance) -> SafeString | str:
         now = _now(row)
-        why = explain(row, now)
-        lines: list[tuple[Any, str]] = [(_("Status"), why.headline), (_("Since"), both(why.since, now))]
-        lines += [(_("Waits for"), why.waits_for)] if why.waits_for else []
-        lines += [(_("Until"), both(why.until, now))] if why.until else []
-        lines += [(_("Went wrong"), why.wrong)] if why.wrong else []
-        lines += [(_("Next"), note) for note in why.notes]
-        lines += [(_("Steps left"), ", ".join(why.remaining))] if why.remaining else []
-        return format_html_join(mark_safe("<br>"), "<strong>{}</strong> {}", lines)
+        what = standing.waits_for(row, now)
+        if not what:
+            return format_html('<span class="wf-quiet">{} {}</span>', _("ended"), moment(row.finished_at, now))
+        since = moment(row.status_changed_at, now)
+        return format_html('{}<br><span class="wf-quiet">{} {}</span>', what, _("since"), since)
 
-    @admin.display(description=_("history"))
-    def history(self, row: WorkflowInstance) -> SafeString:
-        now = _now(row)
-        entries = [entry(event) for event in row.events.order_by("-seq")[:_MOST]]
-        lines = [(item.seq, relative(item.at, now), item.text, item.actor) for item in reversed(entries)]
-        listed = format_html_join(mark_safe("<br>"), "{}. {}: {} {}", lines)
-        return format_html("{}<br>{}", listed, self._all_of(row, "workflowevent", _("all events")))
+    @admin.display(description=_("due"))
+    def due(self, row: WorkflowInstance) -> SafeString | str:
+        return moment(None if row.is_terminal else row.due_at, _now(row))
 
-    @admin.display(description=_("mailbox"))
-    def mailbox(self, row: WorkflowInstance) -> SafeString:
-        now = _now(row)
-        newest = list(row.signals.order_by("-id")[:_MOST])
-        lines = [(relative(item.received_at, now), told(item)) for item in reversed(newest)]
-        listed = format_html_join(mark_safe("<br>"), "{}: {}", lines)
-        return format_html("{}<br>{}", listed, self._all_of(row, "workflowsignal", _("all signals")))
-
-    def _all_of(self, row: WorkflowInstance, model: str, text: Any) -> SafeString:
-        name, query = f"admin:workflow_engine_{model}_changelist", {"instance__id__exact": str(row.pk)}
-        url = reverse(name, query=query, current_app=self.admin_site.name)
-        return format_html('<a href="{}">{}</a>', url, text)
+    @admin.display(description=_("last error"))
+    def last_error(self, row: WorkflowInstance) -> SafeString | str:
+        text = error_line(redacted(row.error))
+        if not text:
+            return NOTHING
+        return format_html('<span class="wf-error" title="{}">{}</span>', text, one_line(text, _ERROR))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from workflow_engine.admin.filters import EventKindFilter
+from workflow_engine.admin.pieces import instance_url
 from workflow_engine.admin.readonly import ReadOnlyAdmin
+from workflow_engine.inspection.redaction import readable, redacted
 from workflow_engine.inspection.timeline import entry
 from workflow_engine.models import WorkflowEvent, WorkflowSignal, WorkflowWorker
 
@@ -22,9 +23,15 @@ class RecordAdmin(ReadOnlyAdmin):
     @admin.display(description=_("instance"))
     def of_instance(self, row: WorkflowEvent | WorkflowSignal) -> SafeString:
         """A link made of the id alone: the instance itself is not fetched."""
-        name = "admin:workflow_engine_workflowinstance_change"
-        url = reverse(name, args=(row.instance_id,), current_app=self.admin_site.name)
-        return format_html('<a href="{}">{}</a>', url, row.instance_id)
+        return format_html('<a href="{}">{}</a>', instance_url(row.instance_id, self.admin_site), row.instance_id)
+
+    @admin.display(description=_("data"))
+    def shown_data(self, row: WorkflowEvent | WorkflowSignal) -> SafeString:
+        """Masked, and cut in size."""
+        shown = readable(row.data)
+        return format_html(
+            '<pre class="wf-json">{}{}</pre>', shown.text, "\N{HORIZONTAL ELLIPSIS}" if shown.cut else ""
+        )
 
 
 @admin.register(WorkflowEvent)
@@ -37,11 +44,12 @@ class EventAdmin(RecordAdmin):
         ("step", "visit", "attempt"),
         ("actor", "trigger"),
         ("created_at", "duration"),
-        "data",
+        "shown_data",
     )
 
     @admin.display(description=_("what happened"))
     def in_words(self, row: WorkflowEvent) -> str:
+        row.data = redacted(row.data)
         return entry(row).text
 
 
@@ -52,7 +60,7 @@ class SignalAdmin(RecordAdmin):
     fields = (
         "of_instance",
         ("kind", "name"),
-        "data",
+        "shown_data",
         ("actor", "idempotency_key"),
         ("state", "reason"),
         ("received_at", "consumed_at"),

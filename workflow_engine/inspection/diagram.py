@@ -110,11 +110,14 @@ def _history(row: WorkflowInstance) -> tuple[Counter[str], Counter[tuple[str, st
     return entered, taken
 
 
+_AFTER_A_FAILURE = {Status.FAILED, Status.COMPENSATING, Status.COMPENSATED}
+
+
 def _mark(row: WorkflowInstance, key: str, entered: Counter[str], undone: Iterable[str]) -> Mark:
     is_current = key == row.current_step
     if key in undone:
         return Mark.UNDONE
-    if is_current and (row.status == Status.FAILED or (row.error and row.status == Status.COMPENSATING)):
+    if is_current and row.error and row.status in _AFTER_A_FAILURE:
         return Mark.FAILED
     if is_current and not row.is_terminal and row.status != Status.COMPENSATING:
         return Mark.CURRENT
