@@ -20,11 +20,14 @@ from kombu.exceptions import OperationalError
 TIMEOUT = 2.0
 """Seconds that a caller waits for the broker."""
 
+_SOCKET_TIMEOUT = TIMEOUT + 1
+"""Ends a thread whose caller has stopped waiting."""
+
 _BOUNDS: dict[str, dict[str, Any]] = {
-    "redis": {"max_retries": 0, "socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT},
-    "amqp": {"max_retries": 0, "read_timeout": TIMEOUT, "write_timeout": TIMEOUT},
+    "redis": {"max_retries": 0, "socket_timeout": _SOCKET_TIMEOUT, "socket_connect_timeout": _SOCKET_TIMEOUT},
+    "amqp": {"max_retries": 0, "read_timeout": _SOCKET_TIMEOUT, "write_timeout": _SOCKET_TIMEOUT},
 }
-"""Transport options by driver. They only have to end a thread that was left behind; callers have TIMEOUT."""
+"""Transport options by driver."""
 
 
 class BrokerTroubleError(Exception):
@@ -114,7 +117,7 @@ class _Link:
         bounds = _BOUNDS.get(app.connection_for_write().transport.driver_type, {})
         own = app.conf.broker_transport_options
         bounds = {name: value for name, value in bounds.items() if name == "max_retries" or name not in own}
-        self._connection = app.connection_for_write(transport_options=bounds, connect_timeout=TIMEOUT)
+        self._connection = app.connection_for_write(transport_options=bounds, connect_timeout=_SOCKET_TIMEOUT)
         try:
             self._connection.ensure_connection(max_retries=0)
         except Exception as error:
@@ -141,7 +144,7 @@ class _Link:
 
     def close(self) -> None:
         """Let go of it without waiting for the broker's goodbye."""
-        self._connection.collect(socket_timeout=TIMEOUT)
+        self._connection.collect(socket_timeout=_SOCKET_TIMEOUT)
 
 
 class _NoResult:
