@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -115,7 +116,8 @@ def test_a_process_that_drives_makes_itself_known(digest: type[Workflow], sent: 
     tasks.advance(str(engine.start(digest).pk))
     tasks.tick()
     worker = WorkflowWorker.objects.get(kind="celery")
-    assert (worker.pid, worker.knows) == (os.getpid(), ["digest:1"])
+    assert worker.pid == os.getpid()
+    assert "digest:1" in worker.knows
 
 
 def test_what_ended_long_ago_is_pruned(digest: type[Workflow], sent: list[Sent]) -> None:
@@ -138,10 +140,10 @@ def test_a_task_goes_on_with_a_new_connection_when_the_database_broke_the_old_on
         kept = connection.connection
         tasks.tick()
         assert connection.connection is kept
-        in_thread(lambda number=_session(): _end_session(number)).result(30)
+        in_thread(partial(_end_session, _session())).result(30)
         tasks.advance(str(instance.pk))
         assert reload(instance).status == "completed"
-        in_thread(lambda number=_session(): _end_session(number)).result(30)
+        in_thread(partial(_end_session, _session())).result(30)
         tasks.start("digest")
     assert WorkflowInstance.objects.count() == 2
 
@@ -154,10 +156,9 @@ def _session() -> int:
 
 
 def _end_session(number: int) -> None:
+    postgresql = connection.vendor == "postgresql"
     with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT pg_terminate_backend({number})" if connection.vendor == "postgresql" else f"KILL {number}"
-        )
+        cursor.execute(f"SELECT pg_terminate_backend({number})" if postgresql else f"KILL {number}")
 
 
 # --- recurring workflows --------------------------------------------------------------------------
