@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from tests.proof import programs
 from tests.proof.cases import fresh_world, judged
 from tests.proof.clients import send, start
-from tests.proof.crashing import interrupted
+from tests.proof.crashing import crashed, interrupted
 from tests.proof.deeds import transactional
 from tests.proof.programs import LEASE
 from tests.proof.recovery import pass_time, until_quiet, work
 from workflow_engine import Await, Context, Outcome
+from workflow_engine.domain.registry import registry
+from workflow_engine.engine.claims import hold
+from workflow_engine.engine.driving import drive
+from workflow_engine.testing import reload
+
+HOLD = timedelta(seconds=61)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -47,3 +55,36 @@ def test_a_signal_that_comes_right_after_a_wait_began_beats_a_deadline_that_has_
         case = judged()
     assert (case.violations, case.ends) == ([], frozenset({"completed"}))
     assert case.evidence.tables.instances[str(instance)]["context"]["answer"] == "yes"
+
+
+def test_a_suspect_whose_message_was_delivered_many_times_is_claimed_once_and_no_poison() -> None:
+    with fresh_world(MAX_RECOVERIES=2):
+        instance = start(programs.Ladder, "the start")
+        crashed(work, "handler.before")
+        pass_time(HOLD)
+
+        def deliver(again: int = 4) -> None:
+            """Each delivery finds the one before it between its claim and its work."""
+            interrupted(lambda: drive(instance, "default"), "suspect.after", lambda: again and deliver(again - 1))
+
+        hold(instance, "default")
+        deliver()
+        case = judged()
+    assert (case.violations, case.ends) == ([], frozenset({"completed"}))
+
+
+def test_a_suspect_that_nobody_here_can_run_is_still_suspect_for_others() -> None:
+    with fresh_world():
+        instance = start(programs.Ladder, "the start")
+        crashed(work, "handler.before")
+        pass_time(HOLD)
+        crashed(work, "handler.before")
+        pass_time(HOLD)
+        with registry.isolated():
+            registry._classes.clear()
+            drive(instance, "default")
+        row = reload(instance)
+        assert (row.suspect, row.recoveries) == (True, 1)
+        until_quiet()
+        case = judged()
+    assert (case.violations, case.ends) == ([], frozenset({"completed"}))

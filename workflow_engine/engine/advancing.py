@@ -19,9 +19,9 @@ from workflow_engine.domain.decisions.requests import carry_out_requested_cancel
 from workflow_engine.domain.decisions.waiting import TIMEOUT
 from workflow_engine.domain.events import EventKind
 from workflow_engine.domain.statuses import Status
-from workflow_engine.engine import activities, compensation, mailbox, steps, store
+from workflow_engine.engine import activities, claims, compensation, mailbox, steps, store
 from workflow_engine.engine.infrastructure import run_outermost
-from workflow_engine.engine.locking import lock
+from workflow_engine.engine.locking import lock, lock_waiting
 from workflow_engine.engine.routing import queue_for
 from workflow_engine.engine.scheduling import handed_out
 from workflow_engine.engine.turns import Advanced, Answer, Mode, Turn
@@ -54,14 +54,14 @@ def take_turn(instance_id: UUID, using: str, mode: Mode) -> Advanced:
     Raises:
         UnrecordedFailureError, PostponedError: to be recorded in a transaction of its own; this one is void.
     """
-    locked = lock(instance_id, using)
+    # Who has claimed it waits for the lock: going away now would count as a death.
+    locked = lock_waiting(instance_id, using) if mode.claimed else lock(instance_id, using)
     if locked is None:
         return _absent(instance_id, using)
     turn = Turn.begin(locked, using, mode)
-    if _asks_for_another_queue(turn):
-        return _hand_over(turn)
-    if turn.row.suspect and not mode.claimed and not turn.state.is_terminal and not turn.state.paused:
-        return turn.answer(Answer.SUSPECT)
+    runnable = not turn.state.is_terminal and not turn.state.paused
+    if runnable and (advanced := _not_for_this_driver(turn)) is not None:
+        return advanced
     # Nothing ends a wait unseen: a signal may have come since the turn that began it.
     items = mailbox.read(turn.row) if mode.mail or turn.state.status == Status.AWAITING else []
     taken = mailbox.sort(turn, items)
@@ -156,10 +156,20 @@ def _not_due(turn: Turn) -> Advanced:
     return turn.answer(Answer.NOT_DUE)
 
 
+def _not_for_this_driver(turn: Turn) -> Advanced | None:
+    """The answer if this driver may not run it: another one has claimed it, or serves its queue; or it has to be
+    claimed first.
+    """
+    if not turn.mode.claimed and claims.is_claimed(turn.row, turn.now):
+        return turn.answer(Answer.LOCKED)
+    if _asks_for_another_queue(turn):
+        return _hand_over(turn)
+    return turn.answer(Answer.SUSPECT) if not turn.mode.claimed and claims.is_suspect(turn.row) else None
+
+
 def _asks_for_another_queue(turn: Turn) -> bool:
     """Without code here nobody knows; then it is left to others in the usual way."""
-    runnable = not turn.state.is_terminal and not turn.state.paused
-    return runnable and turn.workflow is not None and not turn.mode.serves(queue_for(turn.row, turn.state))
+    return turn.workflow is not None and not turn.mode.serves(queue_for(turn.row, turn.state))
 
 
 def _hand_over(turn: Turn) -> Advanced:
@@ -177,7 +187,8 @@ def _leave_to_others(turn: Turn) -> Advanced:
     mailbox.set_aside(turn)
     # A claim on a suspect instance is taken back; what other processes died of is still counted.
     recoveries = max(turn.row.recoveries - turn.mode.claimed, 0)
-    store.update(turn.row, poll_at=turn.now + turn.settings.duration("POSTPONE"), recoveries=recoveries)
+    poll_at = turn.now + turn.settings.duration("POSTPONE")
+    store.update(turn.row, poll_at=poll_at, recoveries=recoveries, suspect=turn.row.suspect or recoveries > 0)
     return turn.answer(Answer.NO_CODE)
 
 
@@ -211,7 +222,8 @@ def back_off(instance_id: UUID, using: str) -> None:
     def unit() -> Advanced:
         locked = lock(instance_id, using)
         if locked is not None and locked.row.poll_at is not None:
-            store.update(locked.row, poll_at=locked.now + delay, recoveries=max(locked.row.recoveries - 1, 0))
+            recoveries = max(locked.row.recoveries - 1, 0)
+            store.update(locked.row, poll_at=locked.now + delay, recoveries=recoveries, suspect=recoveries > 0)
         return Advanced(Answer.DATABASE_TROUBLE, instance_id, using)
 
     run_outermost(using, unit)

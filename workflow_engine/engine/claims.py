@@ -2,6 +2,9 @@
 
 Handing out never counts. Only an instance whose holder disappeared is suspect; whoever takes it next commits a claim
 before running anything, and any orderly end takes that back. So only a process that died after its claim is counted.
+
+A claim answers the suspicion: the row is not suspect any more, and until the claim's hold is over nobody else works on
+it. A message that was delivered several times is one suspicion, and counts once.
 """
 
 from __future__ import annotations
@@ -34,6 +37,16 @@ class _Held(Advanced):
     def was_committed(self) -> bool:
         """Whether this very hold stands in the row."""
         return WorkflowInstance.objects.using(self.using).filter(pk=self.instance_id, poll_at=self.until).exists()
+
+
+def is_suspect(row: WorkflowInstance) -> bool:
+    """Whether whoever works on it has to claim it first: its holder disappeared, or did so after a claim."""
+    return row.suspect or row.recoveries > 0
+
+
+def is_claimed(row: WorkflowInstance, now: datetime) -> bool:
+    """Whether somebody has claimed it and has time left."""
+    return row.recoveries > 0 and not row.suspect and row.poll_at is not None and row.poll_at > now
 
 
 def hold(instance_id: UUID, using: str) -> Answer:
@@ -83,12 +96,14 @@ def _claim(instance_id: UUID, using: str) -> Advanced:
         return Advanced(Answer.LOCKED, instance_id, using)
     row, now = locked
     settings = conf.current()
-    if not row.suspect:  # somebody got on with it meanwhile
+    if is_claimed(row, now):
+        return Advanced(Answer.LOCKED, instance_id, using)
+    if not is_suspect(row):  # somebody got on with it meanwhile
         return Advanced(Answer.SUSPECT, instance_id, using, more=True)
     if row.recoveries >= settings.MAX_RECOVERIES:
         turn = Turn.begin(locked, using, Mode(hold=True))
         decide_poison(turn.journal, row.recoveries)
         return turn.commit()
     until = now + settings.duration("HOLD")
-    store.update(row, recoveries=row.recoveries + 1, poll_at=until)
+    store.update(row, recoveries=row.recoveries + 1, suspect=False, poll_at=until)
     return _Held(Answer.SUSPECT, instance_id, using, more=True, until=until)
