@@ -10,7 +10,7 @@ from tests.proof import programs
 from tests.proof.cases import fresh_world, judged
 from tests.proof.clients import send, start
 from tests.proof.crashing import crashed, interrupted
-from tests.proof.deeds import transactional
+from tests.proof.deeds import interrupt_with, transactional
 from tests.proof.programs import LEASE
 from tests.proof.recovery import pass_time, until_quiet, work
 from workflow_engine import Await, Context, Outcome
@@ -88,3 +88,21 @@ def test_a_suspect_that_nobody_here_can_run_is_still_suspect_for_others() -> Non
         until_quiet()
         case = judged()
     assert (case.violations, case.ends) == ([], frozenset({"completed"}))
+
+
+def test_processes_that_die_beside_a_live_lease_do_not_make_it_poison() -> None:
+    with fresh_world(MAX_RECOVERIES=1, HOLD=5):
+        instance = start(programs.Beside, "the start")
+
+        def die_beside() -> None:
+            """Mail comes, and those who want to look at it die."""
+            send(instance, "whatever", "mail")
+            for place in ("hold.after", "suspect.after", "suspect.after"):
+                assert crashed(work, place)
+                pass_time(timedelta(seconds=6))
+            work()
+
+        interrupt_with(die_beside)
+        until_quiet()
+        case = judged()
+    assert (case.violations, case.ends) == ([], frozenset({"awaiting"}))

@@ -100,6 +100,9 @@ def _claim(instance_id: UUID, using: str) -> Advanced:
         return Advanced(Answer.LOCKED, instance_id, using)
     if not is_suspect(row):  # somebody got on with it meanwhile
         return Advanced(Answer.SUSPECT, instance_id, using, more=True)
+    if row.has_lease and row.due_at is not None and row.due_at > now:
+        # Its mail is all that can be looked at: no user code runs, so nothing can be found out by counting.
+        return Advanced(Answer.SUSPECT, instance_id, using, more=True)
     if row.recoveries >= settings.MAX_RECOVERIES:
         turn = Turn.begin(locked, using, Mode(hold=True))
         decide_poison(turn.journal, row.recoveries)
