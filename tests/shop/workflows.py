@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import time
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from django.db.models import F
 
 from tests.shop.models import Counter, Effect
-from workflow_engine import Await, Context, Fail, Outcome, Signal, Workflow, step
+from workflow_engine import Await, Context, Fail, Outcome, RetryPolicy, Signal, Workflow, activity, step
 
 WAITS_FOR = timedelta(hours=1)
 
@@ -76,3 +79,42 @@ def leave_effect(ctx: Context, note: str = "") -> None:
     Effect.objects.create(instance_id=ctx.instance_id, step=ctx.step, visit=ctx.visit, note=note)
     Counter.objects.get_or_create(name=ctx.step)
     Counter.objects.filter(name=ctx.step).update(value=F("value") + 1)
+
+
+class Gated(Workflow):
+    """A step and an activity that stay where they are until a file lets them go on; for processes."""
+
+    name = "gated"
+
+    @step
+    def inside(self, ctx: Context) -> None:
+        leave_effect(ctx)
+        pass_gate(ctx)
+
+    @activity(lease=2, retry=RetryPolicy(max_attempts=3, initial_delay=0, jitter=False))
+    def outside(self, ctx: Context) -> None:
+        pass_gate(ctx)
+
+    @step
+    def after(self, ctx: Context) -> None:
+        leave_effect(ctx)
+
+
+class Deadly(Workflow):
+    """Its step kills every process that runs it, and leaves a line in a file before."""
+
+    name = "deadly"
+
+    @step
+    def kill(self, ctx: Context) -> None:
+        with Path(ctx["directory"], "deaths").open("a") as deaths:
+            deaths.write(f"{os.getpid()}\n")
+        os._exit(1)
+
+
+def pass_gate(ctx: Context) -> None:
+    """Say that the gate of this step is reached, by a file, and wait for another one that opens it."""
+    directory = Path(ctx["directory"])
+    (directory / f"{ctx.step}-reached").write_text(str(os.getpid()))
+    while not (directory / f"{ctx.step}-open").exists():
+        time.sleep(0.02)
