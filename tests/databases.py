@@ -27,6 +27,8 @@ _SERVERS = {
     "postgresql": {"HOST": "127.0.0.1", "PORT": "5432", "USER": "postgres", "PASSWORD": ""},
     "mysql": {"HOST": "127.0.0.1", "PORT": "3306", "USER": "root", "PASSWORD": ""},
 }
+# A test database need not outlive a power failure.
+_HASTE = {"postgresql": {"options": "-c synchronous_commit=off"}}
 
 
 def database(name: str = "") -> dict[str, Any]:
@@ -52,7 +54,7 @@ def database(name: str = "") -> dict[str, Any]:
         "ENGINE": f"django.db.backends.{ENGINE}",
         "NAME": database,
         "TEST": {"NAME": database},
-        "OPTIONS": {"connect_timeout": 10},
+        "OPTIONS": {"connect_timeout": 10, **_HASTE.get(ENGINE, {})},
         **where,
     }
 
