@@ -95,7 +95,10 @@ def _consumption(now: Tables, key: Any) -> Iterator[str]:
         if event["kind"] != "signal_received":
             continue
         number, again = event["data"]["signal_id"], event["data"]["signal_id"] in first_taken
-        mail = now.signals[number]
+        mail = now.signals.get(number)
+        if mail is None:
+            yield f"signal {number} was received and is gone"
+            continue
         if mail["state"] != "consumed" or (mail["consumed_step"], mail["consumed_visit"]) != (
             event["step"],
             event["visit"],
@@ -168,9 +171,10 @@ def invariant_7(now: Tables, before: Tables | None = None) -> Iterator[str]:
                 yield f"{key}: {event['kind']} of visit {event['visit']} before its turn"
 
 
-def _next_to_undo(state: Row) -> Row:
+def _next_to_undo(state: Row) -> Row | None:
     stack: list[Row] = state["compensation_stack"]
-    return [entry for entry in stack if entry["state"] != "known_failure" and "undo" not in entry][-1]
+    left = (entry for entry in reversed(stack) if entry["state"] != "known_failure" and "undo" not in entry)
+    return next(left, None)
 
 
 def invariant_8(now: Tables, before: Tables | None = None) -> Iterator[str]:
@@ -240,7 +244,7 @@ def invariant_14(now: Tables, before: Tables | None = None) -> Iterator[str]:
         for old, event, new in replay(history):
             if old is not START and text(new["step_sequence"]) != text(old["step_sequence"]):
                 yield f"{key}: event {event['seq']} changed the step sequence"
-            if new["step_sequence"][new["step_index"]] != new["current_step"]:
+            if new["current_step"] not in new["step_sequence"][new["step_index"] : new["step_index"] + 1]:
                 yield f"{key}: step {new['step_index']} is not {new['current_step']}"
             if event["step"] not in new["step_sequence"] and event["kind"] != "workflow_started":
                 yield f"{key}: {event['step']} is none of its steps"
