@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 def book_payment(
     order: Order, taken: Taken, status: PaymentStatus = PaymentStatus.SUCCEEDED, *, at: datetime
 ) -> Payment:
-    """The payment as a row: a new one, or the one that there is."""
+    """The payment as a row: a new one, or the one that there is. Raises IntegrityError if that is another order's."""
     values = {"amount_minor": taken.amount_minor, "currency": taken.currency}
     payment, _ = Payment.objects.get_or_create(
-        provider_id=taken.payment_id, defaults={"order": order, "status": status, "received_at": at, **values}
+        order=order, provider_id=taken.payment_id, defaults={"status": status, "received_at": at, **values}
     )
     return payment
 

@@ -1,7 +1,7 @@
 """How an order is fulfilled, from the shelf to the customer's door.
 
-Read it from top to bottom: the first ten steps are the way of an order that goes well, the two after them are where it
-may turn off.
+Read it from top to bottom: the first ten steps are the way of an order that goes well, the three after them are where
+it may turn off.
 
 * A method marked @step runs in one database transaction with the engine's note that it is done. What it writes is there
   exactly once, whatever crashes.
@@ -96,7 +96,7 @@ class FulfilOrder(Workflow):
         order.move_to(OrderStatus.IN_REVIEW)
         return None
 
-    @step(goes_to=("cancel_order",))
+    @step(goes_to=("return_payments",))
     def review(self, ctx: Context) -> Outcome:
         return Await(REVIEW_DECIDED, timeout=REVIEW_WITHIN)
 
@@ -144,7 +144,7 @@ class FulfilOrder(Workflow):
         for taken in _paid_in(result) or payments.charged_under(str(ctx.forward_idempotency_key)):
             _give_back(ctx, taken)
 
-    @step(goes_to=("send_reminder", "cancel_order"))
+    @step(goes_to=("send_reminder", "return_payments"))
     def await_payment(self, ctx: Context) -> Outcome:
         return Await(PAYMENT_SUCCEEDED, PAYMENT_DECLINED, timeout=REMIND_AFTER)
 
@@ -164,8 +164,8 @@ class FulfilOrder(Workflow):
 
     @await_payment.compensation
     def refund_payment(self, ctx: Context, result: dict[str, Any] | None) -> None:
-        # The customer may have paid without our knowing: the webhook is late, or lies in the mailbox of an order that
-        # was cancelled first. So the provider is asked here too.
+        # Without a result the customer may have paid all the same: the webhook is late, or lies in the mailbox of an
+        # order that was cancelled first. The provider knows.
         for taken in _paid_in(result) or payments.received_for(ctx.subject):
             _give_back(ctx, taken)
 
@@ -223,10 +223,17 @@ class FulfilOrder(Workflow):
         order.save(update_fields=["reminders"])
         return Goto("await_payment")
 
+    # Nothing failed here, and nothing is undone: these two are an end that the process knows of.
+
+    @activity(timeout=60, lease=LEASE)
+    def return_payments(self, ctx: Context) -> None:
+        # We have not asked for the money, or asked in vain. Some customers pay before they are asked, or when we have
+        # just given up.
+        for taken in payments.received_for(ctx.subject):
+            _give_back(ctx, taken)
+
     @step
     def cancel_order(self, ctx: Context) -> Outcome:
-        # An end that the process knows of, and no failure: nothing was paid or sent yet, and the stock is all there is
-        # to give back. A plain step does that.
         order: Order = ctx.subject
         Product.objects.release(order)
         order.move_to(OrderStatus(ctx["ends_as"]), note=ctx["reason"])
@@ -240,7 +247,7 @@ class FulfilOrder(Workflow):
         return Await(PAYMENT_SUCCEEDED, PAYMENT_DECLINED, timeout=ctx.deadline, updates={"declines": declines})
 
     def _give_up(self, status: OrderStatus, reason: str) -> Goto:
-        return Goto("cancel_order", updates={"ends_as": status.value, "reason": reason})
+        return Goto("return_payments", updates={"ends_as": status.value, "reason": reason})
 
 
 def start_fulfilment(order: Order, *, actor: object = None) -> WorkflowInstance:
@@ -264,8 +271,11 @@ def _paid_in(result: Mapping[str, Any] | None) -> list[Taken]:
 
 
 def _give_back(ctx: Context, taken: Taken) -> None:
-    """Refund what was taken. An undo may run twice: the provider knows our key, and so do our books."""
-    refund = payments.refund(taken, ctx.subject, key=ctx.idempotency_key)
+    """Refund what was taken. May run twice: the provider knows our key, and our books know its names.
+
+    A key is for one request. Where there may be several, each gets one that is made from it.
+    """
+    refund = payments.refund(taken, ctx.subject, key=f"{ctx.idempotency_key}-{taken.payment_id}")
     bookkeeping.book_refund(ctx.subject, taken, refund, at=ctx.now)
 
 

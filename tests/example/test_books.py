@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
+from django.db import IntegrityError, transaction
 
 from example_project.shop import bookkeeping
 from example_project.shop.carrier import Parcel
@@ -11,6 +12,7 @@ from example_project.shop.demo import agreement, books
 from example_project.shop.models import Order, OrderStatus, Payment, Product, Refund, Shipment
 from example_project.shop.payments import Taken
 from example_project.shop.workflows import start_fulfilment
+from workflow_engine import engine
 from workflow_engine.models import WorkflowInstance
 
 if TYPE_CHECKING:
@@ -69,6 +71,11 @@ def test_what_is_booked_twice_is_in_the_books_once(shipped: Order) -> None:
         bookkeeping.book_refund(shipped, Taken("pay_1", 80_00, "EUR"), "re_1", at=AT)
         bookkeeping.note_recalled(shipped, Parcel("PX1", "recalled", has_label=True), at=AT)
     assert (Payment.objects.count(), Refund.objects.count(), Shipment.objects.count()) == (1, 1, 1)
+
+
+def test_a_payment_is_not_booked_for_two_orders(shipped: Order, pan: Product, place_order: PlaceOrder) -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        bookkeeping.book_payment(place_order(pan, number="S-2"), Taken("pay_1", 80_00, "EUR"), at=AT)
 
 
 def test_stock_taken_twice_is_found(shipped: Order) -> None:
@@ -145,6 +152,15 @@ def test_a_payment_and_a_refund_that_the_provider_knows_nothing_of_are_found(
     assert disagreements() == [
         "pay_1: we have 80.00 EUR for S-1, given back as re_1; the provider has 80.00 EUR for S-1, kept"
     ]
+
+
+def test_a_payment_that_waits_in_the_mailbox_is_known(
+    pan: Product, place_order: PlaceOrder, asleep: WorkflowInstance
+) -> None:
+    instance = start_fulfilment(place_order(pan, number="S-2"))
+    engine.signal(instance, "payment_succeeded", {"payment_id": "pay_2", "amount_minor": 40_00, "currency": "EUR"})
+    early = {"id": "pay_2", "reference": "S-2", "amount_minor": 40_00, "currency": "EUR", "refund": None}
+    assert disagreements(charges=[CHARGE, early]) == ["S-2 is placed, but its workflow instance is pending"]
 
 
 def test_a_parcel_that_is_another_one_for_the_carrier_is_found(asleep: WorkflowInstance) -> None:

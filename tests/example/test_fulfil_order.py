@@ -113,5 +113,5 @@ class FulfilOrderTests(FulfilmentTestCase):
         assert self.stock() == 8
 
     def test_a_shipped_order_goes_to_no_other_step_than_those_it_declares(self) -> None:
-        assert FulfilOrder.steps["await_payment"].goes_to == ("send_reminder", "cancel_order")
+        assert FulfilOrder.steps["await_payment"].goes_to == ("send_reminder", "return_payments")
         assert len(FulfilOrder.step_keys()) >= 8

@@ -76,6 +76,17 @@ class CancelTests(FulfilmentTestCase):
         assert self.charges() == [("S-1", 90_00, self.refund())]
         assert order.payments.get().refund.provider_id == self.refund()
 
+    def test_a_rejected_order_that_was_paid_early_is_paid_back(self) -> None:
+        order, instance = self.begin(quantity=10)
+        self.pay(instance, amount_minor=450_00)
+        self.plan("refund", Mood.LOST)
+        with self.assertLogs("workflow_engine", "WARNING"):
+            self.signal(instance, "review_decided", {"approved": False}, actor="riley")
+        self.let_retries_come_due()
+        assert self.where(order, instance) == ("rejected", "completed", "cancel_order")
+        assert (order.note, self.stock()) == ("Rejected by riley.", 10)
+        assert self.charges() == [("S-1", 450_00, self.refund())]
+
     def test_an_order_that_nobody_paid_is_cancelled_without_a_refund(self) -> None:
         order, instance = self.begin()
         self.cancel(instance)

@@ -10,8 +10,9 @@ from typing import Any
 
 from example_project.shop.models import Order, OrderStatus, Payment, PaymentStatus, Shipment
 from example_project.shop.money import Money
-from example_project.shop.workflows import FulfilOrder
-from workflow_engine.models import WorkflowInstance
+from example_project.shop.payments import Taken
+from example_project.shop.workflows import PAYMENT_SUCCEEDED, FulfilOrder
+from workflow_engine.models import WorkflowInstance, WorkflowSignal
 
 from .books import Finding
 
@@ -42,9 +43,19 @@ def _with_provider(charges: list[dict[str, Any]]) -> Finding:
     ours = {
         payment.provider_id: _payment(payment.order.number, payment.amount, _refund_of(payment)) for payment in paid
     }
+    ours |= dict(_in_mailboxes())
     refunds = sum(charge["refund"] is not None for charge in charges)
     text = f"{len(theirs)} charges and {refunds} refunds in the provider's ledger, each one in our books"
     return Finding("provider", text, list(_differences("provider", ours, theirs)))
+
+
+def _in_mailboxes() -> Iterator[tuple[str, str]]:
+    """Payments that we know of and no step has asked for yet."""
+    signals = WorkflowSignal.objects.unconsumed().filter(name=PAYMENT_SUCCEEDED).select_related("instance")
+    for signal in signals:
+        order = Order.objects.get(pk=signal.instance.subject_id)
+        taken = Taken.from_json(signal.data or {})
+        yield taken.payment_id, _payment(order.number, taken.amount, None)
 
 
 def _payment(order: str, amount: Money, refund: str | None) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from django.test import Client
 from django.urls import reverse
 
-from example_project.shop import risk
 from example_project.shop.models import Order, OrderStatus
 
 if TYPE_CHECKING:
@@ -33,18 +32,18 @@ class Habit(enum.Enum):
 
     @classmethod
     def of(cls, order: Order) -> Habit:
-        draw = zlib.crc32(f"pays {order.number}".encode()) % 100
+        draw = zlib.crc32(f"habit {order.number}".encode()) % 100
         for habit in cls:
             draw -= habit.value
             if draw < 0:
                 break
-        return cls.PROMPTLY if habit is cls.EARLY and not is_sure_to_be_accepted(order) else habit
+        # An order of what is scarce may end at once, and then nobody is left to ask for the money.
+        return cls.PROMPTLY if habit is cls.EARLY and not is_plentiful(order) else habit
 
 
-def is_sure_to_be_accepted(order: Order) -> bool:
-    """Whether there is enough of everything, and nobody looks at it first."""
-    plentiful = all(line.product.received >= 100 for line in order.lines.select_related("product"))
-    return plentiful and not risk.needs_review(order.total)
+def is_plentiful(order: Order) -> bool:
+    """Whether there is enough for everybody."""
+    return all(line.product.received >= 50 for line in order.lines.select_related("product"))
 
 
 def changes_mind(order: Order) -> bool:

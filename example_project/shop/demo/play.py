@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.db.models import Q
 
+from example_project.shop import risk
 from example_project.shop.models import Order, OrderStatus
 from example_project.shop.payment_page import PaymentPage
 from example_project.shop.workflows import start_fulfilment
 
-from .customers import Customers, Habit, is_sure_to_be_accepted
+from .customers import Customers, Habit, is_plentiful
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,5 +100,5 @@ def to_be_interrupted(orders: list[Order]) -> str:
     It is one of the first, so that the recovery is over before the demo is.
     """
     charged = [order for order in orders if order.card and "declined" not in order.card]
-    candidates = [order.number for order in charged if is_sure_to_be_accepted(order)]
+    candidates = [order.number for order in charged if is_plentiful(order) and not risk.needs_review(order.total)]
     return candidates[min(len(candidates) - 1, 5)] if candidates else ""
