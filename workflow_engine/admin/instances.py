@@ -33,7 +33,7 @@ from workflow_engine.clock import DatabaseNow
 from workflow_engine.domain.registry import registry
 from workflow_engine.inspection import standing
 from workflow_engine.inspection.finding import meant_by
-from workflow_engine.inspection.redaction import redacted
+from workflow_engine.inspection.redaction import redacted_error
 from workflow_engine.inspection.wording import error_line, one_line
 from workflow_engine.models import WorkflowInstance
 
@@ -203,7 +203,7 @@ class InstanceAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("last error"))
     def last_error(self, row: WorkflowInstance) -> SafeString | str:
-        text = error_line(redacted(row.error))
+        text = error_line(redacted_error(row.error))
         if not text:
             return NOTHING
         return format_html('<span class="wf-error" title="{}">{}</span>', text, one_line(text, _ERROR))

@@ -23,7 +23,7 @@ from workflow_engine.inspection import workers
 from workflow_engine.inspection.diagram import of_instance
 from workflow_engine.inspection.drawing import svg
 from workflow_engine.inspection.mail import told
-from workflow_engine.inspection.redaction import Readable, readable, redacted
+from workflow_engine.inspection.redaction import Readable, readable, redacted_error, redacted_event
 from workflow_engine.inspection.timeline import entry
 from workflow_engine.inspection.times import both
 from workflow_engine.inspection.waterfall import SCALE, waterfall
@@ -77,7 +77,7 @@ def context_of(model_admin: InstanceAdmin, request: HttpRequest, row: WorkflowIn
     using = row._state.db or router.db_for_read(WorkflowInstance)
     now = clock.now(using)
     # Told from here on is the masked error alone.
-    row.error = redacted(row.error)
+    row.error = redacted_error(row.error)
     events = list(reversed(row.events.order_by("-seq")[:_READ]))
     why = explain(row, now)
     buttons = [button for verb in VERBS.values() if (button := _button(model_admin, request, verb, row))]
@@ -117,7 +117,7 @@ def _button(model_admin: InstanceAdmin, request: HttpRequest, verb: Verb, row: W
 
 
 def _happened(event: WorkflowEvent, now: datetime) -> Happened:
-    event.data = redacted(event.data)
+    event.data = redacted_event(event.data)
     line = entry(event)
     tells = {name: event.data[name] for name in ("updates", "result") if event.data.get(name)}
     return Happened(

@@ -19,7 +19,7 @@ from workflow_engine.inspection.times import exact, relative
 from workflow_engine.inspection.wording import one_line
 from workflow_engine.models import WorkflowInstance
 
-NOTHING = "\N{EN DASH}"
+NOTHING = "-"
 
 
 def pill(status: str, label: object) -> SafeString:
@@ -36,7 +36,7 @@ def status_of(row: WorkflowInstance) -> SafeString:
 
 
 def moment(at: datetime | None, now: datetime) -> SafeString | str:
-    """How long ago or ahead, with the exact time for who asks; a dash for no time."""
+    """How long ago or ahead, with the exact time for who asks; a dash for none."""
     if at is None:
         return NOTHING
     told = {"iso": at.isoformat(), "exact": exact(at), "relative": relative(at, now)}

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from workflow_engine.admin.filters import EventKindFilter
 from workflow_engine.admin.pieces import instance_url
 from workflow_engine.admin.readonly import ReadOnlyAdmin
-from workflow_engine.inspection.redaction import readable, redacted
+from workflow_engine.inspection.redaction import readable, redacted_event
 from workflow_engine.inspection.timeline import entry
 from workflow_engine.models import WorkflowEvent, WorkflowSignal, WorkflowWorker
 
@@ -49,7 +49,7 @@ class EventAdmin(RecordAdmin):
 
     @admin.display(description=_("what happened"))
     def in_words(self, row: WorkflowEvent) -> str:
-        row.data = redacted(row.data)
+        row.data = redacted_event(row.data)
         return entry(row).text
 
 

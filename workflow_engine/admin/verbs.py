@@ -35,6 +35,11 @@ class Verb:
     """None where nothing is put into the mailbox: the instance is only driven."""
 
     @property
+    def is_left_to_workers(self) -> bool:
+        """Whether asking is all that is done, when it is done to many."""
+        return self.send is not None
+
+    @property
     def permission(self) -> str:
         return f"workflow_engine.{self.name}_workflowinstance"
 

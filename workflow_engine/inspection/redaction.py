@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,11 +46,26 @@ def redacted(value: Any, name: str = "") -> Any:
     return _redacted(value, name, [word for word in names if word], [_masker(path) for path in entries if "." in path])
 
 
+def redacted_error(error: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """A recorded failure with its text masked; the rest of it is the engine's own."""
+    return {**error, "message": _text(error.get("message", ""), "message")} if error else None
+
+
+def redacted_event(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What an event tells, with the texts masked that `timeline.entry` puts into its sentence."""
+    texts = {name: _text(data[name], name) for name in ("traceback", "reason") if data.get(name)}
+    return {**data, **texts, "error": redacted_error(data.get("error"))}
+
+
 def readable(value: Any, limit: int = _LONGEST) -> Readable:
     """A stored value, masked, as text for people; long texts in it are cut, and so is the whole."""
     text = json.dumps(_shortened(redacted(value)), indent=2, ensure_ascii=False)
     shown = "\n".join(visible(line) for line in text[:limit].split("\n"))
     return Readable(shown, max(len(text) - limit, 0))
+
+
+def _text(text: object, name: str) -> str:
+    return str(redacted(text, name))
 
 
 def _redacted(value: Any, name: str, names: Sequence[str], maskers: Sequence[Masker]) -> Any:
@@ -61,7 +76,7 @@ def _redacted(value: Any, name: str, names: Sequence[str], maskers: Sequence[Mas
         return {key: _redacted(item, key, names, maskers) for key, item in value.items()}
     if isinstance(value, list):
         return [_redacted(item, name, names, maskers) for item in value]
-    for masker in maskers:
+    for masker in maskers if value is not None else ():
         value = _asked(masker, name, value)
     return value
 
