@@ -263,3 +263,23 @@ def test_mariadb_should_read_what_is_committed() -> None:
 def test_no_database_is_asked_unless_it_is_named() -> None:
     # Without a database mark, pytest-django refuses any query.
     assert messages() == []
+
+
+@pytest.mark.parametrize("value", ["password", [1], [""], None])
+def test_what_is_masked_is_a_list_of_texts(settings: Settings, value: object) -> None:
+    settings.WORKFLOW_ENGINE = {"REDACT": value}
+    [message] = messages()
+    assert message.id == "workflow_engine.E002"
+    assert message.hint == "Give a list of words that keys contain, and of dotted paths of callables."
+
+
+@pytest.mark.parametrize("path", ["no.such.thing", "workflow_engine.conf.KEYS"])
+def test_what_masks_has_to_be_callable(settings: Settings, path: str) -> None:
+    settings.WORKFLOW_ENGINE = {"REDACT": ["password", path, "decimal.Decimal"]}
+    assert messages() == [
+        Error(
+            f"WORKFLOW_ENGINE['REDACT'] names {path!r}, which can't be loaded or called.",
+            hint="Give the dotted path of a callable (key, value), or a word without a dot for keys.",
+            id="workflow_engine.E008",
+        )
+    ]
