@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import F
 from django.test import override_settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, precondition, rule
 
 from tests.model import invariants
 from tests.model.mill import ACTIONS, LIMITS, UNDO_ACTIONS, Died, Mill, script
@@ -28,6 +28,7 @@ KEYS = st.sampled_from([None, None, "a", "b"])
 SCRIPTS = st.lists(st.sampled_from(["natural", *ACTIONS]), max_size=4)
 UNDO_SCRIPTS = st.lists(st.sampled_from(["natural", *UNDO_ACTIONS]), max_size=2)
 PASSED = ("body", "signal", "timeout")
+MOST_INSTANCES = 3
 MOST_ROUNDS = 30
 
 
@@ -40,6 +41,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.settings = override_settings(WORKFLOW_ENGINE=SETTINGS)
         self.settings.enable()
+        self.count = 0
         self.started: dict[tuple[str, str], tuple[UUID, int]] = {}
         self.sent: dict[tuple[UUID, str], tuple[int, str, int]] = {}
         self.before: Tables | None = None
@@ -48,6 +50,7 @@ class Machine(RuleBasedStateMachine):
 
     # --- what callers do ------------------------------------------------------------------
 
+    @precondition(lambda self: self.count < MOST_INSTANCES)
     @rule(target=instances, key=KEYS, tenant=st.sampled_from(["", "acme"]), n=st.integers(0, 1))
     def start(self, key: str | None, tenant: str, n: int) -> Any:
         known = self.started.get((tenant, key)) if key else None
@@ -58,6 +61,7 @@ class Machine(RuleBasedStateMachine):
         if known is not None:
             assert (instance.pk, n) == known
             return multiple()
+        self.count += 1
         if key:
             self.started[tenant, key] = (instance.pk, n)
         return instance.pk
@@ -150,12 +154,11 @@ class Machine(RuleBasedStateMachine):
 
     def _come_to_rest(self) -> None:
         script.set()
-        for instance in WorkflowInstance.objects.filter(paused=True):
-            with suppress(InvalidStateError):
-                engine.resume(instance)
         moving = WorkflowInstance.objects.live().exclude(status="awaiting", due_at=None)
         for _ in range(MOST_ROUNDS):
             drain()
+            for instance in WorkflowInstance.objects.live().filter(paused=True):
+                engine.resume(instance)
             clock.shift(timedelta(days=2))
             if not moving.exists():
                 break
