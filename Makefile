@@ -11,10 +11,12 @@ BIN = $(VENV)/bin
 INSTALLED = $(VENV)/installed
 WITH_SERVICES = $(VENV)/installed-services
 WITH_BROWSER = $(VENV)/installed-browser
-# What every database has to pass: each of these tests runs on SQLite too.
-ON_SERVERS = $(wildcard tests/engine tests/traps tests/worker tests/model)
+# What every database has to pass: each of these tests runs on SQLite too, unless it is about locks of rows.
+ON_SERVERS = $(wildcard tests/engine tests/traps tests/worker tests/model tests/proof/interleavings)
 # What to add to a pytest call, for example: make test PYTEST='-k sleep -x'
 PYTEST =
+# Of a campaign: so many seeds, or from one to another, for example SEEDS=500:700
+SEEDS = 100
 
 SHELL = /bin/sh
 MAKEFLAGS += --no-print-directory
@@ -43,6 +45,7 @@ help:
 	@echo "make test           the tests (SQLite, no server), but for those in a browser"
 	@echo "make test-browser   the admin in headless Chromium, which has to be installed"
 	@echo "make test-services  the tests of the engine on PostgreSQL and on MariaDB; fails if one of them is missing"
+	@echo "make chaos-interleave SEEDS=100  threads that meet, one SQL statement at a time, in an order that each seed decides"
 	@echo "make check          everything a change must pass: format, lint, types, layers, migrations, tests with coverage"
 	@echo "make lint           that, without the tests"
 	@echo "make clean          removes .venv, caches, builds and the databases of the demo"
@@ -66,6 +69,15 @@ test-services: $(WITH_SERVICES)
 
 test-browser: $(WITH_BROWSER)
 	@$(BIN)/python -m pytest -q -m browser --ds=tests.browser.settings tests/browser $(PYTEST)
+
+chaos-interleave: $(WITH_SERVICES)
+	@failed=; \
+	for engine in postgresql mysql; do \
+	  echo "== $$engine, seeds $(SEEDS)"; \
+	  WORKFLOW_ENGINE_TEST_ENGINE=$$engine WORKFLOW_ENGINE_CHAOS_SEEDS=$(SEEDS) \
+	    $(BIN)/python -m pytest -q tests/proof/interleavings $(PYTEST) || failed="$$failed $$engine"; \
+	done; \
+	test -z "$$failed" || { echo "Failed on:$$failed." >&2; exit 1; }
 
 check: lint
 	@echo "== tests, with branch coverage"

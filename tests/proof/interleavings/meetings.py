@@ -1,0 +1,385 @@
+"""Who meets whom: what two or three do at once, and what the instances must come to, in whatever order they do it.
+
+`prepare` runs undisturbed, in the main thread, and answers with what each thread is to do. Whatever is due then runs by
+itself. `ends` are the statuses that all instances must reach. `settle` runs when all threads have ended, and says what
+is wrong beyond what the checker sees.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.db import OperationalError, transaction
+
+from tests.proof import broker, ledger, programs
+from tests.proof.clients import request, send, start
+from tests.proof.deeds import interrupt_with
+from tests.proof.interleavings.scheduler import Work, point
+from tests.proof.programs import LEASE
+from tests.proof.recovery import pass_time, until_quiet, work
+from tests.proof.scenarios import HOUR, PUSHING
+from tests.shop.models import Counter, Effect
+from workflow_engine import engine
+from workflow_engine.engine.driving import drive
+from workflow_engine.exceptions import InstanceNotFoundError
+from workflow_engine.models import WorkflowInstance
+from workflow_engine.prune import prunable, prune
+from workflow_engine.tick import tick
+from workflow_engine.worker import Worker
+
+
+def _nothing_more() -> Iterator[str]:
+    yield from ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meeting:
+    """One row of the campaign."""
+
+    name: str
+    prepare: Callable[[], Mapping[str, Work]]
+    ends: frozenset[str]
+    settle: Callable[[], Iterator[str]] = _nothing_more
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _driving(instance: UUID) -> Work:
+    return partial(drive, instance, "default")
+
+
+def _advancing(instance: UUID, turns: int = 4) -> Work:
+    """Turn by turn, so that another driver may have the next one."""
+
+    def advance() -> None:
+        for _ in range(turns):
+            engine.advance(instance)
+
+    return advance
+
+
+def _both(*works: Work) -> Work:
+    def one_after_the_other() -> None:
+        for each in works:
+            each()
+
+    return one_after_the_other
+
+
+def _sending(instance: UUID, name: str, call: str) -> Work:
+    return _both(partial(send, instance, name, call), _driving(instance))
+
+
+def _requesting(verb: str, instance: UUID) -> Work:
+    return _both(partial(request, verb, instance), _driving(instance))
+
+
+def _fresh(program: Any, key: str = "the start") -> UUID:
+    return start(program, key)
+
+
+def _parked(program: Any) -> UUID:
+    instance = start(program, "the start")
+    work()
+    return instance
+
+
+def _interrupted(program: Any) -> UUID:
+    """Its activity stops in the middle, so that others can go on there."""
+    instance = start(program, "the start")
+    interrupt_with(partial(point, "in the middle of the activity"))
+    return instance
+
+
+def _two_advance() -> Mapping[str, Work]:
+    instance = _fresh(programs.Ladder)
+    return {"one": _advancing(instance), "other": _advancing(instance)}
+
+
+def _two_drive_and_one_advances() -> Mapping[str, Work]:
+    instance = _fresh(programs.Errands)
+    return {"one": _driving(instance), "other": _driving(instance), "third": _advancing(instance)}
+
+
+def _advance_and_signal() -> Mapping[str, Work]:
+    instance = _fresh(programs.Waiting)
+    return {"driver": _driving(instance), "sender": partial(send, instance, "yes", "the answer")}
+
+
+def _two_signals_and_a_driver() -> Mapping[str, Work]:
+    instance = _parked(programs.Approvals)
+    return {
+        "first": _sending(instance, "approved", "the first"),
+        "second": _sending(instance, "approved", "the second"),
+        "driver": _driving(instance),
+    }
+
+
+def _one_signal_twice() -> Mapping[str, Work]:
+    instance = _parked(programs.Waiting)
+    return {"one": _sending(instance, "yes", "the answer"), "again": _sending(instance, "yes", "the answer")}
+
+
+def _signal_and_timeout() -> Mapping[str, Work]:
+    instance = _parked(programs.Waiting)
+    pass_time(timedelta(seconds=HOUR + 1))
+    return {
+        "driver": _driving(instance),
+        "sender": _sending(instance, "yes", "the answer"),
+        "other sender": partial(send, instance, "no", "another answer"),
+    }
+
+
+def _signal_and_end() -> Mapping[str, Work]:
+    instance = _parked(programs.Waiting)
+    send(instance, "yes", "the answer")
+    return {
+        "driver": _driving(instance),
+        "sender": _sending(instance, "no", "too late"),
+        "canceller": _requesting("cancel", instance),
+    }
+
+
+def _advance_and_cancel() -> Mapping[str, Work]:
+    instance = _fresh(programs.Saga)
+    return {"driver": _driving(instance), "canceller": _requesting("cancel", instance)}
+
+
+def _go_and_cancel() -> Mapping[str, Work]:
+    instance = _parked(programs.Parked)
+    return {"sender": _sending(instance, "go", "the go-ahead"), "canceller": _requesting("cancel", instance)}
+
+
+def _cancel_beside_a_lease() -> Mapping[str, Work]:
+    instance = _interrupted(programs.Beside)
+    return {"driver": _driving(instance), "canceller": _requesting("cancel", instance), "other": _driving(instance)}
+
+
+def _time_passes() -> None:
+    point("time passes")
+    pass_time(LEASE * 1.1)
+
+
+def _take_over(program: Any) -> Mapping[str, Work]:
+    instance = _interrupted(program)
+    return {"holder": _driving(instance), "next": _both(_time_passes, _driving(instance))}
+
+
+def _take_over_of_a_last_attempt() -> Mapping[str, Work]:
+    instance = _fresh(programs.OnlyOnce)
+    return {"holder": _driving(instance), "next": _both(_time_passes, _driving(instance))}
+
+
+def _take_over_by_a_worker() -> Mapping[str, Work]:
+    _interrupted(programs.Beside)
+    return {"holder": _working(), "next": _both(_time_passes, _working()), "third": _working()}
+
+
+def _due_and_not_handed_out() -> list[UUID]:
+    instances = [_fresh(programs.Ladder, f"start {number}") for number in range(4)]
+    broker.jobs.clear()
+    pass_time(timedelta(minutes=2))
+    return instances
+
+
+def _two_ticks() -> Mapping[str, Work]:
+    _due_and_not_handed_out()
+    return {"one": partial(tick, "default"), "other": partial(tick, "default")}
+
+
+def _each_is_handed_out_once() -> Iterator[str]:
+    for instance in WorkflowInstance.objects.values_list("pk", flat=True):
+        if broker.jobs.count(instance) != 1:
+            yield f"{instance} was handed out {broker.jobs.count(instance)} times"
+
+
+def _tick_and_late_deliveries() -> Mapping[str, Work]:
+    instances = _due_and_not_handed_out()
+    return {"tick": partial(tick, "default"), "consumer": _both(*map(_driving, instances))}
+
+
+def _starting(key: str) -> Work:
+    return partial(start, programs.Ladder, key)
+
+
+def _starting_inside_a_transaction(*keys: str, fails: bool = False) -> Work:
+    """The caller's own row and its starts; a caller that meets a deadlock begins again, as Django's users must.
+
+    Those that were started are noted when they are committed.
+    """
+
+    def once() -> None:
+        started = {}
+        with transaction.atomic():
+            Counter.objects.create(name=f"by a caller: {secrets.token_hex(8)}")
+            for key in keys:
+                started[key] = engine.start(programs.Ladder, context={"call": key}, idempotency_key=key).pk
+            if fails:
+                raise ZeroDivisionError
+        for key, instance in started.items():
+            ledger.write("started", tenant="", workflow=programs.Ladder.name, key=key, instance=str(instance))
+
+    def caller() -> None:
+        for _ in range(5):
+            with suppress(OperationalError, ZeroDivisionError):
+                return once()
+            if fails:
+                return None
+        raise AssertionError("five deadlocks in a row")
+
+    return caller
+
+
+def _two_starts() -> Mapping[str, Work]:
+    return {"one": _starting("the start"), "other": _starting("the start"), "third": _starting("the start")}
+
+
+def _two_starts_inside_transactions() -> Mapping[str, Work]:
+    return {
+        "one": _starting_inside_a_transaction("a", "b"),
+        "other": _starting_inside_a_transaction("b", "a"),
+        "third": _starting("a"),
+    }
+
+
+def _start_beside_one_that_is_rolled_back() -> Mapping[str, Work]:
+    return {"fails": _starting_inside_a_transaction("a", fails=True), "other": _starting_inside_a_transaction("a")}
+
+
+def _two_undo() -> Mapping[str, Work]:
+    instance = _parked(programs.Parked)
+    request("cancel", instance)
+    return {"one": _advancing(instance, 6), "other": _advancing(instance, 6), "third": _driving(instance)}
+
+
+def _failed_for_now() -> UUID:
+    instance = _parked(programs.Repaired)
+    Counter.objects.create(name="repaired")
+    return instance
+
+
+def _two_retry() -> Mapping[str, Work]:
+    instance = _failed_for_now()
+    return {"one": _requesting("retry", instance), "other": _requesting("retry", instance)}
+
+
+def _pruning(*, with_failed: bool) -> Work:
+    return lambda: prune(prunable("default", timedelta(), with_failed=with_failed))
+
+
+def _unless_it_is_gone(work_on_it: Work) -> Work:
+    """Who is told that there is no such instance has his answer."""
+
+    def unless_it_is_gone() -> None:
+        with suppress(InstanceNotFoundError):
+            work_on_it()
+
+    return unless_it_is_gone
+
+
+def _prune_and_signal() -> Mapping[str, Work]:
+    instance = _parked(programs.Waiting)
+    send(instance, "yes", "the answer")
+    return {
+        "driver": _driving(instance),
+        "sender": _unless_it_is_gone(_sending(instance, "no", "too late")),
+        "pruner": _both(*[_pruning(with_failed=False)] * 3),
+    }
+
+
+def _prune_and_retry() -> Mapping[str, Work]:
+    instance = _failed_for_now()
+    return {
+        "retry": _unless_it_is_gone(_requesting("retry", instance)),
+        "pruner": _both(*[_pruning(with_failed=True)] * 2),
+    }
+
+
+def _forget_what_was_pruned() -> Iterator[str]:
+    """The checker is to judge those that are still there; but nothing of the others may be left."""
+    there = {str(pk) for pk in WorkflowInstance.objects.values_list("pk", flat=True)}
+    ledger.replace([entry for entry in ledger.read() if entry.get("instance", "") in {"", *there}])
+    Effect.objects.exclude(instance_id__in=there).delete()
+    yield from ()
+
+
+def _pause_and_advance() -> Mapping[str, Work]:
+    instance = _fresh(programs.Ladder)
+    return {
+        "driver": _driving(instance),
+        "operator": _both(_requesting("pause", instance), _requesting("resume", instance)),
+    }
+
+
+def _pause_and_signal() -> Mapping[str, Work]:
+    instance = _parked(programs.Waiting)
+    return {
+        "sender": _sending(instance, "yes", "the answer"),
+        "operator": _both(_requesting("pause", instance), _requesting("resume", instance)),
+    }
+
+
+def _resume() -> Iterator[str]:
+    """Who resumed before the pause was carried out was refused, and asks again."""
+    until_quiet()
+    for instance in WorkflowInstance.objects.filter(paused=True):
+        request("resume", instance.pk)
+    yield from ()
+
+
+def _working() -> Work:
+    return lambda: Worker("default").run(burst=True)
+
+
+def _two_workers() -> Mapping[str, Work]:
+    for number, program in enumerate([programs.Ladder, programs.Errands, programs.Ladder]):
+        _fresh(program, f"start {number}")
+    return {"one": _working(), "other": _working()}
+
+
+def _two_workers_after_a_death() -> Mapping[str, Work]:
+    """Somebody held it and has gone; those who come now both suspect that."""
+    instance = _fresh(programs.Ladder)
+    WorkflowInstance.objects.filter(pk=instance).update(suspect=True)
+    return {"one": _working(), "other": _driving(instance), "third": _working()}
+
+
+COMPLETED = frozenset({"completed"})
+COMPENSATED = frozenset({"compensated"})
+CANCELLED = frozenset({"cancelled"})
+
+MEETINGS = (
+    Meeting(name="advance, advance", prepare=_two_advance, ends=COMPLETED),
+    Meeting(name="drive, drive, advance", prepare=_two_drive_and_one_advances, ends=COMPLETED),
+    Meeting(name="advance, signal", prepare=_advance_and_signal, ends=COMPLETED),
+    Meeting(name="signal, signal, drive", prepare=_two_signals_and_a_driver, ends=COMPLETED),
+    Meeting(name="one signal twice", prepare=_one_signal_twice, ends=COMPLETED),
+    Meeting(name="signal, timeout", prepare=_signal_and_timeout, ends=COMPLETED),
+    Meeting(name="signal, end, cancel", prepare=_signal_and_end, ends=COMPLETED | CANCELLED),
+    Meeting(name="advance, cancel", prepare=_advance_and_cancel, ends=COMPENSATED | CANCELLED),
+    Meeting(name="go, cancel", prepare=_go_and_cancel, ends=COMPLETED | CANCELLED),
+    Meeting(name="cancel, lease", prepare=_cancel_beside_a_lease, ends=CANCELLED),
+    Meeting(name="take-over, heartbeat", prepare=partial(_take_over, programs.Beside), ends=frozenset({"awaiting"})),
+    Meeting(name="take-over, late completion", prepare=partial(_take_over, programs.Errands), ends=COMPLETED),
+    Meeting(name="take-over, last attempt", prepare=_take_over_of_a_last_attempt, ends=COMPLETED | COMPENSATED),
+    Meeting(name="take-over, workers", prepare=_take_over_by_a_worker, ends=frozenset({"awaiting"})),
+    Meeting(name="tick, tick", prepare=_two_ticks, ends=COMPLETED, settle=_each_is_handed_out_once, settings=PUSHING),
+    Meeting(name="tick, delivery", prepare=_tick_and_late_deliveries, ends=COMPLETED, settings=PUSHING),
+    Meeting(name="start, start", prepare=_two_starts, ends=COMPLETED),
+    Meeting(name="starts in transactions", prepare=_two_starts_inside_transactions, ends=COMPLETED),
+    Meeting(name="start, rollback", prepare=_start_beside_one_that_is_rolled_back, ends=COMPLETED),
+    Meeting(name="undo, undo", prepare=_two_undo, ends=CANCELLED),
+    Meeting(name="retry, retry", prepare=_two_retry, ends=COMPLETED),
+    Meeting(name="prune, signal", prepare=_prune_and_signal, ends=COMPLETED, settle=_forget_what_was_pruned),
+    Meeting(name="prune, retry", prepare=_prune_and_retry, ends=COMPLETED, settle=_forget_what_was_pruned),
+    Meeting(name="pause, advance", prepare=_pause_and_advance, ends=COMPLETED, settle=_resume),
+    Meeting(name="pause, signal", prepare=_pause_and_signal, ends=COMPLETED, settle=_resume),
+    Meeting(name="worker, worker", prepare=_two_workers, ends=COMPLETED),
+    Meeting(name="worker, suspect", prepare=_two_workers_after_a_death, ends=COMPLETED),
+)
