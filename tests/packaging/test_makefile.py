@@ -25,6 +25,7 @@ case "$*" in
 esac
 """
 BROKEN_SHIM = "#!/bin/sh\necho 'pyenv: python: command not found' >&2\nexit 127\n"
+LEFT_OUT = "Left out: the admin in a browser (make test-browser), real servers (make test-services).\n"
 TOO_OLD = "#!/bin/sh\nexit 1\n"
 
 
@@ -79,7 +80,9 @@ def test_a_shim_that_fails_and_a_python_that_is_too_old_are_passed_over(project:
     good = add_python(programs, "python3.11")
     ran = make(project, programs, "test")
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout == (f"Creating .venv with Python 3.11.7 ({good}). This happens once and takes about a minute.\n")
+    assert ran.stdout == (
+        f"Creating .venv with Python 3.11.7 ({good}). This happens once and takes about a minute.\n{LEFT_OUT}"
+    )
     assert calls(programs) == ["-m pip install -qq -e .[dev]", "-m pytest -q"]
 
 
@@ -106,7 +109,8 @@ def test_the_environment_is_built_again_when(change: str, project: Path, program
             arguments.append(f"PYTHON={second}")
     ran = make(project, programs, *arguments)
     used = second if "another" in change else first
-    assert ran.stdout == f"Creating .venv with Python 3.11.7 ({used}). This happens once and takes about a minute.\n"
+    creating = f"Creating .venv with Python 3.11.7 ({used}). This happens once and takes about a minute.\n"
+    assert ran.stdout == creating + LEFT_OUT
     assert calls(programs) == ["-m pip install -qq -e .[dev]", "-m pytest -q"] * 2
 
 
@@ -156,6 +160,7 @@ def test_plain_make_lists_the_targets(project: Path, programs: Path) -> None:
     assert [line.split()[1] for line in ran.stdout.splitlines() if line.startswith("make ")] == [
         "demo",
         "test",
+        "test-browser",
         "test-services",
         "check",
         "lint",
@@ -191,3 +196,13 @@ def test_what_it_takes_to_build_a_driver_is_said_when_that_fails(project: Path, 
         "On Debian and Ubuntu: sudo apt install gcc pkg-config libmariadb-dev python3-dev",
     ]
     assert calls(programs) == ["-m pip install -qq -e .[dev]"]
+
+
+def test_the_tests_in_a_browser_bring_their_driver(project: Path, programs: Path) -> None:
+    add_python(programs, "python3")
+    for _call in range(2):
+        ran = make(project, programs, "test-browser")
+        assert (ran.returncode, ran.stderr) == (0, "")
+    install = ["-m pip install -qq -e .[dev]", "-m pip install -qq -e .[dev,browser]"]
+    run = "-m pytest -q -m browser --ds=tests.browser.settings tests/browser"
+    assert calls(programs) == [*install, run, run]
