@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.test import Client, override_settings
+from django.test import Client
 
 from tests.admin.visiting import VIEWS, act_on, driven, page_of, read, started, url, visitor
 from tests.inspection.flows import REFUSED
@@ -201,7 +201,7 @@ def test_what_makes_no_sense_is_refused_with_the_reason(superuser: Client) -> No
 
 def test_the_view_stays_out_of_the_transactions_of_requests(superuser: Client) -> None:
     row = started()
-    with override_settings(), pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)
         said = told_after(superuser, row, "signal")
     assert said.endswith("Now: sleeping at travel.")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from tests.admin.visiting import VIEWS, driven, read, started, the_list, visitor
 from tests.inspection.flows import REFUSED
@@ -113,6 +115,25 @@ def test_the_permission_is_asked_for_each(superuser: Client, monkeypatch: pytest
     response = superuser.post(the_list(), confirmed("pause", mine, theirs), follow=True)
     assert said(response) == ["Pause: asked of 1 instance.", "Skipped 1 instance: You may not do that to it."]
     assert not theirs.signals.exists()
+
+
+def test_the_list_stays_out_of_the_transactions_of_requests(superuser: Client) -> None:
+    row = engine.start("leave")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)
+        response = superuser.post(the_list(), confirmed("advance", row), follow=True)
+    assert said(response) == ["Advance now: asked of 1 instance."]
+
+
+def test_asking_more_of_them_costs_the_same_for_each(superuser: Client) -> None:
+    def queries(count: int) -> int:
+        rows = [started("leave") for _ in range(count)]
+        with CaptureQueriesContext(connection) as captured:
+            superuser.post(the_list(), confirmed("pause", *rows))
+        return len(captured)
+
+    one, two, three = queries(1), queries(2), queries(3)
+    assert three - two == two - one <= 6
 
 
 def test_only_what_one_may_do_is_offered() -> None:

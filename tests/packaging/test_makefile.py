@@ -162,6 +162,7 @@ def test_plain_make_lists_the_targets(project: Path, programs: Path) -> None:
         "test",
         "test-browser",
         "test-services",
+        "chaos-interleave",
         "check",
         "lint",
         "clean",

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
@@ -39,6 +40,7 @@ _MOST = 1000
 _SECONDS = 20
 """A proxy in front of the web server would not wait much longer."""
 _SHOWN = 20
+_BATCH = 50
 _REASONS = 5
 
 Action = Callable[["InstanceAdmin", HttpRequest, QuerySet[WorkflowInstance]], HttpResponse | None]
@@ -53,7 +55,7 @@ def action_of(verb: Verb) -> Action:
         return act_on(model_admin, request, queryset, verb)
 
     action.__name__ = verb.name
-    vars(action)["short_description"] = verb.many
+    vars(action).update(short_description=verb.many, allowed_permissions=[verb.name])
     return action
 
 
@@ -72,7 +74,8 @@ def act_on(
     form = verb.filled(rows[:_MOST], request.POST if confirmed else None)
     has_grown = confirmed and asked_for.isdecimal() and count > int(asked_for)
     if confirmed and not has_grown and form.is_valid():
-        _tell(request, verb, _ask_each(model_admin, request, verb, rows[:_MOST], form.arguments()))
+        ids = list(rows.values_list("pk", flat=True)[:_MOST])
+        _tell(request, verb, _ask_each(model_admin, request, verb, _in_batches(ids), form.arguments()))
         return None
     context = {
         **model_admin.admin_site.each_context(request),
@@ -120,6 +123,13 @@ def _ask_each(
         else:
             asked.done += 1
     return asked
+
+
+def _in_batches(ids: Sequence[UUID]) -> Iterator[WorkflowInstance]:
+    """Whole rows, as they are when their turn comes; never all of them in memory."""
+    known = WorkflowInstance.objects.using(router.db_for_write(WorkflowInstance))
+    for start in range(0, len(ids), _BATCH):
+        yield from known.filter(pk__in=ids[start : start + _BATCH]).order_by("pk")
 
 
 def _refused(verb: Verb, row: WorkflowInstance, arguments: dict[str, Any], actor: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partialmethod
 from typing import Any, TypeVar
 
 from django.contrib import admin, messages
@@ -86,13 +87,16 @@ class InstanceAdmin(ReadOnlyAdmin):
         user: Any = request.user
         return bool(user.has_perm(verb.permission) or (obj is not None and user.has_perm(verb.permission, obj)))
 
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        offered = super().get_actions(request)
-        return {
-            name: action
-            for name, action in offered.items()
-            if name not in VERBS or self.has_act_permission(request, VERBS[name])
-        }
+    def _may(self, verb: Verb, request: HttpRequest) -> bool:
+        return self.has_act_permission(request, verb)
+
+    # By these names Django asks which actions of the list to offer.
+    has_signal_permission = partialmethod(_may, VERBS["signal"])
+    has_retry_permission = partialmethod(_may, VERBS["retry"])
+    has_resume_permission = partialmethod(_may, VERBS["resume"])
+    has_advance_permission = partialmethod(_may, VERBS["advance"])
+    has_pause_permission = partialmethod(_may, VERBS["pause"])
+    has_cancel_permission = partialmethod(_may, VERBS["cancel"])
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[WorkflowInstance]:
         rows: QuerySet[WorkflowInstance] = super().get_queryset(request)
@@ -116,6 +120,11 @@ class InstanceAdmin(ReadOnlyAdmin):
             path("<path:object_id>/act/<slug:verb>/", view(self.act_view), name=f"{name}_act"),
             *super().get_urls(),
         ]
+
+    # Each of many is asked in a transaction of its own, too.
+    @_outside_transactions
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        return super().changelist_view(request, extra_context)
 
     @_outside_transactions
     def act_view(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
