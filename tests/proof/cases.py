@@ -13,7 +13,7 @@ from django.test import override_settings
 
 from tests.proof import broker, deeds, ledger, programs, tables
 from tests.proof.checker import collect, judge
-from tests.proof.crashing import Point, Work, crashed, interrupted, traced
+from tests.proof.crashing import Place, Point, Work, crashed, interrupted, traced
 from tests.proof.evidence import Evidence, Violation
 from tests.proof.recovery import until_quiet
 from tests.proof.scenarios import Scenario
@@ -65,7 +65,7 @@ def trace(scenario: Scenario) -> list[Point]:
         return traced(live)
 
 
-def crash(scenario: Scenario, crashes: Sequence[int], **settings: Any) -> Case:
+def crash(scenario: Scenario, crashes: Sequence[Place], **settings: Any) -> Case:
     """Let the scenario be hit by one crash after the other, each in the process that goes on where the last one died;
     let it recover, and judge what is there then.
 
@@ -80,7 +80,7 @@ def crash(scenario: Scenario, crashes: Sequence[int], **settings: Any) -> Case:
         return judged(died)
 
 
-def interrupt(scenario: Scenario, at: int, by: Work, **settings: Any) -> Case:
+def interrupt(scenario: Scenario, at: Place, by: Work, **settings: Any) -> Case:
     """Let somebody else have his turn in the middle of the scenario, which then goes on, unaware of it."""
     with life_of(scenario, **settings) as live:
         interrupted(live, at, by)
@@ -96,7 +96,8 @@ def judged(died: int = 0) -> Case:
 
 
 def _told(event: Any, **_: Any) -> None:
-    ledger.write("told", instance=str(event.instance_id), seq=event.seq, kind=event.kind)
+    about = {"instance": str(event.instance_id), "seq": event.seq, "kind": event.kind}
+    ledger.write("told", **about, created_at=event.created_at.isoformat())
 
 
 @contextmanager

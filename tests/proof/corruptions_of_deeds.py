@@ -250,6 +250,11 @@ def the_step_sequence_has_changed(world: World) -> None:
 
 
 @corruptions.breaking(14)
+def a_step_failed_that_never_ran(world: World) -> None:
+    edit(world.event("rounds", "step_failed"), attempt=4)
+
+
+@corruptions.breaking(14)
 def the_current_step_is_not_in_its_place(world: World) -> None:
     event = world.event("ladder", "step_completed")
     edit(event, data={"set": {**event.data["set"], "step_index": 2}})

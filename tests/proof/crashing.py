@@ -49,6 +49,7 @@ class Passing:
             ledger.write("suspected")
         if self._at in {len(self.points) - 1, name} and self._then is not None:
             self._at = None
+            ledger.write("hit", place=name)
             with failpoints.installed(Passing()):
                 self._then()
 

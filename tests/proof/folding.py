@@ -75,6 +75,9 @@ UNDOING = frozenset({"compensation_started", "compensation_attempt_failed", "ste
 BODY_OUTCOMES = frozenset({"step_completed", "workflow_awaiting", "workflow_slept"})
 """What a handler's success leaves behind."""
 
+BY_THE_ENGINE = frozenset({"Poison", "Timeout", "LeaseExpired"})
+"""Types of failures that no attempt of the user's code reported."""
+
 BEGINNING: Row = {
     "definition_version": 1,
     "step_sequence": [],

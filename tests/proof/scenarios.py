@@ -115,7 +115,7 @@ def _pause_and_resume(instance: UUID | None) -> None:
     target = instance or the_one()
     send(target, "yes", "the answer")
     request("pause", target)
-    work()
+    until_quiet()
     if WorkflowInstance.objects.get(pk=target).paused:
         request("resume", target)
         work()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
@@ -63,9 +64,10 @@ def test_a_suspect_whose_message_was_delivered_many_times_is_claimed_once_and_no
         crashed(work, "handler.before")
         pass_time(HOLD)
 
-        def deliver(again: int = 4) -> None:
+        def deliver(more: int = 4) -> None:
             """Each delivery finds the one before it between its claim and its work."""
-            interrupted(lambda: drive(instance, "default"), "suspect.after", lambda: again and deliver(again - 1))
+            following = partial(deliver, more - 1) if more else None
+            interrupted(partial(drive, instance, "default"), "suspect.after", following)
 
         hold(instance, "default")
         deliver()

@@ -1,13 +1,14 @@
-"""What was done, by the ledger, against what the tables say was done: invariants 1, 5, 6, 7, 10, 11 and 12."""
+"""What was done, by the ledger, against what the tables say was done: invariants 1, 5, 6, 7, 10, 11, 12 and 14."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from datetime import datetime
 from math import inf
 
 from tests.proof.evidence import Evidence, Judge, Violation
-from tests.proof.folding import BODY_OUTCOMES, Moment
+from tests.proof.folding import BODY_OUTCOMES, BY_THE_ENGINE, Moment
 from tests.proof.ledger import Entry
 from tests.proof.tables import Row
 
@@ -128,7 +129,7 @@ def nothing_starts_unclaimed(evidence: Evidence) -> Iterator[Violation]:
 
 
 def undos_follow_what_was_done(evidence: Evidence) -> Iterator[Violation]:
-    """Nothing forward begins once an undo has; where all is said to be undone, all that began was offered for undo."""
+    """Nothing forward begins once an undo has; at the end, all that may have been done was offered for undo."""
     undone: dict[str, set[int]] = defaultdict(set)
     for entry in evidence.begun:
         if entry["kind"] == "undo":
@@ -138,7 +139,8 @@ def undos_follow_what_was_done(evidence: Evidence) -> Iterator[Violation]:
     ends = {(entry["instance"], entry["nonce"]): entry for entry in evidence.entries("ended")}
     for entry in evidence.begun:
         row = evidence.tables.instances.get(entry["instance"])
-        if row is None or entry["kind"] != "activity" or not entry["undoable"] or row["status"] != "compensated":
+        over = row is not None and row["status"] in {"compensated", "failed"}
+        if not over or entry["kind"] != "activity" or not entry["undoable"]:
             continue
         end = ends.get((entry["instance"], entry["nonce"]))
         nothing_done = end is not None and end.get("nothing_done")
@@ -167,13 +169,30 @@ def poison_is_counted_in_deaths(evidence: Evidence) -> Iterator[Violation]:
 
 def messages_tell_of_what_is_committed(evidence: Evidence) -> Iterator[Violation]:
     """Every Django signal tells of an event that is there, and every job names an instance that is."""
-    kinds = {(key, event["seq"]): event["kind"] for key, history in evidence.tables.events.items() for event in history}
+    events = {
+        (key, event["seq"]): (event["kind"], event["created_at"])
+        for key, history in evidence.tables.events.items()
+        for event in history
+    }
     for entry in evidence.entries("told"):
-        if kinds.get((entry["instance"], entry["seq"])) != entry["kind"]:
+        told = entry["kind"], datetime.fromisoformat(entry["created_at"])
+        if events.get((entry["instance"], entry["seq"])) != told:
             yield Violation(12, f"{entry['kind']}, event {entry['seq']} of {entry['instance']}, was told and is not so")
     for entry in evidence.entries("handed"):
         if entry["instance"] not in evidence.tables.instances:
             yield Violation(12, f"{entry['instance']} was handed out and does not exist")
+
+
+def failures_come_from_code(evidence: Evidence) -> Iterator[Violation]:
+    """An instance fails because of what its steps did, or of what the engine counts; never for want of code."""
+    ended = {(entry["instance"], _deed(entry)) for entry in evidence.entries("ended")}
+    for key, moments in evidence.moments.items():
+        for before, event, _ in moments:
+            if event["kind"] != "step_failed" or event["data"]["error"]["type"] in BY_THE_ENGINE:
+                continue
+            run = "activity" if before["lease_owner"] else event["trigger"] or "body"
+            if (key, (event["step"], event["visit"], f"{run}#{event['attempt']}")) not in ended:
+                yield Violation(14, f"{key}: {event['step']} failed, and nothing of it ran")
 
 
 def _transactional(moment: Moment) -> Deed | None:
@@ -213,4 +232,5 @@ JUDGES: tuple[Judge, ...] = (
     undos_follow_what_was_done,
     poison_is_counted_in_deaths,
     messages_tell_of_what_is_committed,
+    failures_come_from_code,
 )

@@ -6,15 +6,13 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tests.proof.evidence import Evidence, Violation
-from tests.proof.folding import FORWARD, UNDOING, Moment
+from tests.proof.folding import BY_THE_ENGINE, FORWARD, UNDOING, Moment
 from tests.proof.tables import Row
 
 RESULTS = frozenset({"step_completed", "workflow_awaiting", "workflow_slept", "step_failed"})
 CLAIMS = frozenset({"step_started", "compensation_started"})
 STARTED = (FORWARD | UNDOING) - {"workflow_completed"}
 """What is due, or reports what was; the end follows its last step at once."""
-BY_THE_ENGINE = frozenset({"Poison", "Timeout", "LeaseExpired"})
-"""Failures that no attempt of the user's code reported."""
 
 
 def one_winner_per_wait(evidence: Evidence) -> Iterator[Violation]:

@@ -1,0 +1,73 @@
+"""A campaign: its size, as the environment asks for it, and its figures, for the report."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from tests.databases import ENGINE, TITLES
+from tests.proof.cases import Case
+from tests.proof.sometimes import observed
+
+SEEDS_VARIABLE = "WORKFLOW_ENGINE_CHAOS_SEEDS"
+"""How many seeds, or "17:20" for 17, 18 and 19. Any value makes the campaign thorough."""
+FIGURES_VARIABLE = "WORKFLOW_ENGINE_CHAOS_FIGURES"
+"""The folder that the figures are written into, a file per database; without it they are not kept."""
+
+_ASKED = os.environ.get(SEEDS_VARIABLE, "")
+
+THOROUGH = bool(_ASKED) or ENGINE != "sqlite"
+"""`make test` makes a choice of the cases, the same each time; on servers and on demand all of them run."""
+
+
+def seeds(usually: int) -> range:
+    """The seeds to run; `usually` so many."""
+    first, _, end = _ASKED.rpartition(":")
+    return range(int(first or 0), int(end or usually))
+
+
+@dataclass
+class Campaign:
+    """What has been done so far in this run."""
+
+    database: str = TITLES[ENGINE]
+    cases: int = 0
+    crashes: Counter[str] = field(default_factory=Counter)
+    """By the number of those that came before in the same case: 1, 2, 3."""
+    failpoints: Counter[str] = field(default_factory=Counter)
+    """How often a process died at each."""
+    interruptions: Counter[str] = field(default_factory=Counter)
+    """By who had his turn in the middle of somebody else's."""
+    faults: Counter[str] = field(default_factory=Counter)
+    """Of the database, by kind."""
+    seeds: list[str] = field(default_factory=list)
+    seen: Counter[str] = field(default_factory=Counter)
+    violations: int = 0
+    mutants: dict[str, dict[str, object]] = field(default_factory=dict)
+
+    def note(self, case: Case) -> None:
+        """Count a case in."""
+        self.cases += 1
+        dead = {entry["who"] for entry in case.evidence.entries("died")}
+        hits = [entry["place"] for entry in case.evidence.entries("hit") if entry["pid"] in dead]
+        self.failpoints.update(hits)
+        self.crashes.update(str(depth) for depth, _ in enumerate(hits, 1))
+        self.seen.update(observed(case.evidence))
+        self.violations += len(case.violations)
+
+    def write(self) -> None:
+        """Keep the figures, if that is asked for."""
+        if folder := os.environ.get(FIGURES_VARIABLE):
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            text = json.dumps(asdict(self), indent=2, sort_keys=True, ensure_ascii=False)
+            Path(folder, f"{ENGINE}.json").write_text(text + "\n")
+
+
+def explain(case: Case, scenario: str, what: Sequence[object]) -> str:
+    """What a failed case is told with: enough to run it again."""
+    told = [str(violation) for violation in case.violations] or [f"it ended as {sorted(case.ends)}"]
+    return "\n".join([f"{ENGINE}, scenario {scenario!r}, {list(what)}:", *told])
