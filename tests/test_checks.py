@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.db import connection, connections
 
 from tests.traps.needs import mariadb, sqlite
-from workflow_engine import Await, Context, Goto, Signal, Workflow, checks, step
+from workflow_engine import Await, Context, Goto, Signal, Workflow, checks, checks_distributed, step
 from workflow_engine.domain.registry import registry
 
 if TYPE_CHECKING:
@@ -112,6 +112,7 @@ def test_a_dispatcher_has_to_be_one(settings: Settings) -> None:
 
 def test_the_celery_dispatcher_needs_celery(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "find_spec", lambda name: None)
+    monkeypatch.setattr(checks_distributed, "find_spec", lambda name: None)
     settings.WORKFLOW_ENGINE = {"DISPATCHER": "celery"}
     assert messages() == [
         Error(

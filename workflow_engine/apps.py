@@ -16,6 +16,6 @@ class WorkflowEngineConfig(AppConfig):
 
     def ready(self) -> None:
         """Import the workflows; an error in one of them stops the process with its own traceback."""
-        from workflow_engine import checks  # noqa: F401 - registers them
+        from workflow_engine import checks, checks_distributed  # noqa: F401 - registers them
 
         autodiscover_modules("workflows")

@@ -137,7 +137,8 @@ def test_mail_and_failures_are_counted() -> None:
     found = health.read("default")
     assert (found.pending, found.failed) == (1, 1)
     assert unhealthy("--max-pending", 0, "--max-failed", 0, "--min-workers", 0) == (
-        "Signals that nobody has looked at: 1; the limit is 0. Instances that failed in the last hour: 1; the limit is 0."
+        "Signals that nobody has looked at: 1; the limit is 0."
+        " Instances that failed in the last hour: 1; the limit is 0."
     )
     clock.shift(timedelta(minutes=61))
     assert health.read("default").failed == 0

@@ -71,8 +71,8 @@ def as_shown(value: object, kind: object) -> str:
 
 
 def test_checks() -> None:
-    source = (ROOT / "workflow_engine" / "checks.py").read_text(encoding="utf-8")
-    ids = set(re.findall(r"workflow_engine\.[EW]\d{3}", source))
+    sources = (ROOT / "workflow_engine").glob("checks*.py")
+    ids = {found for path in sources for found in re.findall(r"workflow_engine\.[EW]\d{3}", path.read_text("utf-8"))}
     assert {name for name in rows("settings") if name.startswith("workflow_engine.")} == ids
 
 

@@ -118,23 +118,17 @@ def _too_old(health: Health, limits: Limits) -> Iterator[str]:
 
 def _wrong_counts(health: Health, limits: Limits) -> Iterator[str]:
     if limits.workers is not None and health.workers_total < limits.workers:
-        told = {"count": health.workers_total, "limit": limits.workers}
+        counts = {"count": health.workers_total, "limit": limits.workers}
         text = ngettext(
             "%(count)d worker has reported lately; there should be %(limit)d.",
             "%(count)d workers have reported lately; there should be %(limit)d.",
             health.workers_total,
         )
-        yield text % told
-    if _exceeds(health.pending, limits.pending):
-        told = {"count": health.pending, "limit": limits.pending}
-        yield _("Signals that nobody has looked at: %(count)d; the limit is %(limit)d.") % told
-    if _exceeds(health.failed, limits.failed):
-        told = {"count": health.failed, "limit": limits.failed}
-        yield _("Instances that failed in the last hour: %(count)d; the limit is %(limit)d.") % told
-    if _exceeds(health.suspects, limits.suspects):
-        told = {"count": health.suspects, "limit": limits.suspects}
-        yield _("Instances that lost their process: %(count)d; the limit is %(limit)d.") % told
-
-
-def _exceeds(count: int, limit: int | None) -> bool:
-    return limit is not None and count > limit
+        yield text % counts
+    for text, count, limit in (
+        (_("Signals that nobody has looked at: %(count)d; the limit is %(limit)d."), health.pending, limits.pending),
+        (_("Instances that failed in the last hour: %(count)d; the limit is %(limit)d."), health.failed, limits.failed),
+        (_("Instances that lost their process: %(count)d; the limit is %(limit)d."), health.suspects, limits.suspects),
+    ):
+        if limit is not None and count > limit:
+            yield text % {"count": count, "limit": limit}
