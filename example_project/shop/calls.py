@@ -19,7 +19,7 @@ from django.conf import settings
 
 from workflow_engine import FinalError
 
-TIMEOUT = 4.0
+TIMEOUT = 3.0
 """Seconds that an answer may take. A lease has to be longer, or an attempt would be given up while it still waits."""
 
 

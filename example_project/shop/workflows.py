@@ -56,7 +56,7 @@ FOLLOW_UP_AFTER = timedelta(days=5)
 
 # How long an activity may be silent before its worker counts as dead, in seconds. A little more than an answer may take
 # (calls.TIMEOUT): the shorter, the sooner an order goes on after a crash.
-LEASE = 8
+LEASE = 6
 LABEL_PAUSE = 0.1
 
 
