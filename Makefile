@@ -12,7 +12,7 @@ INSTALLED = $(VENV)/installed
 WITH_SERVICES = $(VENV)/installed-services
 WITH_BROWSER = $(VENV)/installed-browser
 # What every database has to pass: each of these tests runs on SQLite too, unless it is about locks of rows.
-ON_SERVERS = $(wildcard tests/engine tests/traps tests/worker tests/model tests/proof/interleavings)
+ON_SERVERS = $(wildcard tests/engine tests/traps tests/worker tests/model tests/proof/interleavings tests/proof/random_programs)
 # What to add to a pytest call, for example: make test PYTEST='-k sleep -x'
 PYTEST =
 # Of a campaign: so many seeds, or from one to another, for example SEEDS=500:700
@@ -45,7 +45,8 @@ help:
 	@echo "make test           the tests (SQLite, no server), but for those in a browser"
 	@echo "make test-browser   the admin in headless Chromium, which has to be installed"
 	@echo "make test-services  the tests of the engine on PostgreSQL and on MariaDB; fails if one of them is missing"
-	@echo "make chaos-interleave SEEDS=100  threads that meet, one SQL statement at a time, in an order that each seed decides"
+	@echo "make chaos-interleave  threads meet, one SQL statement at a time, in an order that each of SEEDS=100 decides"
+	@echo "make chaos-programs    workers run workflows made by chance, are killed, stopped and cut off; SEEDS=100 too"
 	@echo "make check          everything a change must pass: format, lint, types, layers, migrations, tests with coverage"
 	@echo "make lint           that, without the tests"
 	@echo "make clean          removes .venv, caches, builds and the databases of the demo"
@@ -76,6 +77,15 @@ chaos-interleave: $(WITH_SERVICES)
 	  echo "== $$engine, seeds $(SEEDS)"; \
 	  WORKFLOW_ENGINE_TEST_ENGINE=$$engine WORKFLOW_ENGINE_CHAOS_SEEDS=$(SEEDS) \
 	    $(BIN)/python -m pytest -q tests/proof/interleavings $(PYTEST) || failed="$$failed $$engine"; \
+	done; \
+	test -z "$$failed" || { echo "Failed on:$$failed." >&2; exit 1; }
+
+chaos-programs: $(WITH_SERVICES)
+	@failed=; \
+	for engine in sqlite postgresql mysql; do \
+	  echo "== $$engine, seeds $(SEEDS)"; \
+	  WORKFLOW_ENGINE_TEST_ENGINE=$$engine WORKFLOW_ENGINE_CHAOS_SEEDS=$(SEEDS) \
+	    $(BIN)/python -m pytest -q tests/proof/random_programs $(PYTEST) || failed="$$failed $$engine"; \
 	done; \
 	test -z "$$failed" || { echo "Failed on:$$failed." >&2; exit 1; }
 

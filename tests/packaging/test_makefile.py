@@ -163,6 +163,7 @@ def test_plain_make_lists_the_targets(project: Path, programs: Path) -> None:
         "test-browser",
         "test-services",
         "chaos-interleave",
+        "chaos-programs",
         "check",
         "lint",
         "clean",

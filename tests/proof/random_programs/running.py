@@ -1,0 +1,120 @@
+"""One run of random programs under a nemesis: until all is quiet, and then the judgement."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter as Count
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from tests.proof import ledger
+from tests.proof.cases import Case, fresh_world, judged
+from tests.proof.clients import send, start
+from tests.proof.random_programs.nemesis import Nemesis, nemesis
+from tests.proof.random_programs.plans import COUNTERS, Plan, make
+from tests.proof.random_programs.workflows import define
+from tests.proof.recovery import until_quiet
+from tests.shop.models import Counter
+from workflow_engine.domain.registry import registry
+from workflow_engine.models import WorkflowInstance
+
+SETTINGS: dict[str, Any] = {
+    "HOLD": 3,
+    "POLL_INTERVAL": 0.05,
+    "TICK_INTERVAL": 1,
+    "POSTPONE": 0.5,
+    "IDLE_IN_TRANSACTION": 1,
+    "MAX_RECOVERIES": 10_000,  # the nemesis kills at random, so nothing is poison
+}
+_CALM = 60.0
+"""Seconds that the workers get when nothing befalls them any more. What is left then is the recovery's."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of it. `complaints`: everything that is wrong. `faults`: what befell the workers."""
+
+    complaints: list[str]
+    case: Case
+    faults: Count[str]
+
+
+def run(seed: int, *, seconds: float, workers: int = 3, programs: int = 3, instances: int = 2) -> Outcome:
+    """Make programs, run several instances of each, let the nemesis loose for so long, and judge."""
+    chance = Random(seed)  # noqa: S311 - a seed is to be repeated
+    plans = [make(f"proof_random_{number}", chance) for number in range(programs)]
+    with fresh_world(**SETTINGS), registry.isolated():
+        definitions = [define(plan) for plan in plans]
+        for name in COUNTERS:
+            Counter.objects.create(name=name)
+        with nemesis(chance, workers, longest_stop=0.4 if connection.vendor == "sqlite" else 4) as loose:
+            started = [
+                (start(definition, f"{plan.name}, {number}"), plan)
+                for plan, definition in zip(plans, definitions, strict=True)
+                for number in range(instances)
+            ]
+            _rage(loose, chance, _letters(started, chance), seconds)
+            _calm(loose)
+        until_quiet()
+        case = judged()
+        complaints = [*map(str, case.violations), *_wrong(started)]
+    return Outcome(complaints, _without_the_living(case), loose.done)
+
+
+def _letters(started: Sequence[tuple[UUID, Plan]], chance: Random) -> list[tuple[UUID, str, str]]:
+    """What is to be sent, in any order; some of it twice."""
+    letters = [
+        (instance, name, f"{instance}: {number}")
+        for instance, plan in started
+        for number, name in enumerate(plan.answers())
+    ]
+    letters += [letter for letter in letters if chance.random() < 0.3]
+    chance.shuffle(letters)
+    return letters
+
+
+def _rage(loose: Nemesis, chance: Random, letters: list[tuple[UUID, str, str]], seconds: float) -> None:
+    """Blow after blow; and the letters, spread over the time."""
+    begun = time.monotonic()
+    left = list(letters)
+    while (passed := time.monotonic() - begun) < seconds:
+        while len(left) > len(letters) * (1 - passed / seconds):
+            send(*left.pop())
+        time.sleep(chance.uniform(0.02, 0.4))
+        loose.strike()
+    for letter in left:
+        send(*letter)
+
+
+def _calm(loose: Nemesis) -> None:
+    end = time.monotonic() + _CALM
+    while WorkflowInstance.objects.live().exists() and time.monotonic() < end:
+        loose.look_after()
+        time.sleep(0.05)
+
+
+def _wrong(started: Sequence[tuple[UUID, Plan]]) -> list[str]:
+    """What is not as the plans say, and workers that broke."""
+    expected = sum((plan.counted for _, plan in started), Count[str]())
+    found = dict(Counter.objects.filter(name__in=COUNTERS).values_list("name", "value"))
+    wrong = [
+        f"the counter {name} is {found[name]}, not {expected[name]}"
+        for name in COUNTERS
+        if found[name] != expected[name]
+    ]
+    ends = dict(WorkflowInstance.objects.values_list("pk", "status"))
+    wrong += [
+        f"{key} of {plan.name} is {ends[key]}, not {plan.status}" for key, plan in started if ends[key] != plan.status
+    ]
+    return wrong + [entry["error"] for entry in ledger.read() if entry["what"] == "broke"]
+
+
+def _without_the_living(case: Case) -> Case:
+    """For the campaign's figures: who was stopped or cut off lost its transaction only."""
+    told = [entry for entry in case.evidence.ledger if entry["what"] != "died" or entry["by"] == "kill"]
+    return replace(case, evidence=replace(case.evidence, ledger=told))
