@@ -63,6 +63,7 @@ def test_the_wheel_asks_for_python_and_django_alone(wheel: Path) -> None:
     )
     assert set(metadata.get_all("Provides-Extra", [])) == {
         "beat",
+        "browser",
         "celery",
         "dev",
         "mysql",
