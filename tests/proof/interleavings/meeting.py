@@ -8,20 +8,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tests.proof.cases import Case, fresh_world, judged
+from tests.proof.interleavings.dawdling import Dawdling, DawdlingBack
 from tests.proof.interleavings.meetings import Meeting
 from tests.proof.interleavings.one_clock import one_clock
 from tests.proof.interleavings.scheduler import Scheduler
 from tests.proof.recovery import until_quiet
+from workflow_engine.domain.registry import registry
 
 
 @dataclass(frozen=True)
 class Met:
-    """What came of it. `complaints`: everything that is wrong; `told`: in which order what was done."""
+    """What came of it. `complaints`: everything that is wrong; `told`: in which order what was done.
+    `switches`: how often another thread went on than before.
+    """
 
     complaints: list[str]
     told: list[str]
     case: Case
-    blocked: int
+    switches: int
 
 
 def meet(meeting: Meeting, seed: int) -> Met:
@@ -30,7 +34,9 @@ def meet(meeting: Meeting, seed: int) -> Met:
     Raises:
         Exception: what one of the threads raised; its note tells the order.
     """
-    with fresh_world(**meeting.settings), one_clock(), _luck_of(seed):
+    with fresh_world(**meeting.settings), one_clock(), _luck_of(seed), registry.isolated():
+        for program in (Dawdling, DawdlingBack):
+            registry.register(program)
         works = meeting.prepare()
         scheduler = Scheduler(seed)
         try:
@@ -44,7 +50,7 @@ def meet(meeting: Meeting, seed: int) -> Met:
     complaints += map(str, case.violations)
     if not case.ends <= meeting.ends:
         complaints.append(f"it came to {sorted(case.ends)}, not to {sorted(meeting.ends)}")
-    return Met(complaints, scheduler.told, case, scheduler.blocked)
+    return Met(complaints, scheduler.told, case, scheduler.switches)
 
 
 @contextmanager

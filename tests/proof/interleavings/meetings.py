@@ -21,6 +21,7 @@ from django.db import OperationalError, transaction
 from tests.proof import broker, ledger, programs
 from tests.proof.clients import request, send, start
 from tests.proof.deeds import interrupt_with
+from tests.proof.interleavings.dawdling import Dawdling, DawdlingBack
 from tests.proof.interleavings.scheduler import Work, point
 from tests.proof.programs import LEASE
 from tests.proof.recovery import pass_time, until_quiet, work
@@ -169,6 +170,13 @@ def _time_passes() -> None:
 def _take_over(program: Any) -> Mapping[str, Work]:
     instance = _interrupted(program)
     return {"holder": _driving(instance), "next": _both(_time_passes, _driving(instance))}
+
+
+def _take_over_of_a_slow_one(program: Any) -> Mapping[str, Work]:
+    """Its time is over again and again, so that of three holders none knows which of them is the last."""
+    instance = _fresh(program)
+    late = _both(_time_passes, _driving(instance))
+    return {"holder": _driving(instance), "next": _both(late, late), "third": late}
 
 
 def _take_over_of_a_last_attempt() -> Mapping[str, Work]:
@@ -367,6 +375,8 @@ MEETINGS = (
     Meeting(name="cancel, lease", prepare=_cancel_beside_a_lease, ends=CANCELLED),
     Meeting(name="take-over, heartbeat", prepare=partial(_take_over, programs.Beside), ends=frozenset({"awaiting"})),
     Meeting(name="take-over, late completion", prepare=partial(_take_over, programs.Errands), ends=COMPLETED),
+    Meeting(name="take-over, slow", prepare=partial(_take_over_of_a_slow_one, Dawdling), ends=COMPLETED),
+    Meeting(name="take-over, undo", prepare=partial(_take_over_of_a_slow_one, DawdlingBack), ends=COMPENSATED),
     Meeting(name="take-over, last attempt", prepare=_take_over_of_a_last_attempt, ends=COMPLETED | COMPENSATED),
     Meeting(name="take-over, workers", prepare=_take_over_by_a_worker, ends=frozenset({"awaiting"})),
     Meeting(name="tick, tick", prepare=_two_ticks, ends=COMPLETED, settle=_each_is_handed_out_once, settings=PUSHING),

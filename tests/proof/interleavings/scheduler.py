@@ -20,6 +20,7 @@ from typing import Any
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from tests.proof.deadlocks import noting_deadlocks
 from tests.proof.interleavings.locks import sessions_that_wait
 
 PATIENCE = 60.0
@@ -68,8 +69,8 @@ class Scheduler:
 
     seed: int
     told: list[str] = field(default_factory=list)
-    blocked: int = 0
-    """How often somebody was found waiting for a lock."""
+    switches: int = 0
+    """How often another thread went on than before."""
 
     def __post_init__(self) -> None:
         self._random = Random(self.seed)  # noqa: S311 - no secret
@@ -109,9 +110,12 @@ class Scheduler:
             stopped = [actor for actor in self._actors if actor.state is State.STOPPED]
             if not stopped:
                 return
-            if last not in stopped or self._random.random() < self._restlessness:
-                last = self._random.choice(stopped)
-            self._let_go_on(last)
+            following = last
+            if following not in stopped or self._random.random() < self._restlessness:
+                following = self._random.choice(stopped)
+            self.switches += last not in {None, following}
+            self._let_go_on(following)
+            last = following
 
     def _let_go_on(self, actor: Actor) -> None:
         with self._news:
@@ -127,7 +131,6 @@ class Scheduler:
             waiting = sessions_that_wait()
             blocked = [actor for actor in moving if actor.session in waiting]
             if blocked == self._moving() and self._anybody(State.STOPPED):
-                self.blocked += 1
                 return
             if time.monotonic() > end:
                 raise StuckError([(actor.name, actor.next) for actor in moving], self.told)
@@ -143,7 +146,7 @@ class Scheduler:
     def _live(self, actor: Actor) -> None:
         _mine.stop = lambda label: self._stop(actor, label)
         try:
-            with _stopping(connections["default"]):
+            with noting_deadlocks(connections["default"]), _stopping(connections["default"]):
                 point("begin")
                 actor.work()
         except AbandonedError:

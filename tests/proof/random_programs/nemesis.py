@@ -56,7 +56,7 @@ class Nemesis:
         if not self._halt(pid, kind):
             self._restart(pid)
             return
-        self.done[kind] += 1
+        self.done[f"worker: {kind}"] += 1
         if kind == "kill":
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
