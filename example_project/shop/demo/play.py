@@ -54,7 +54,7 @@ class Play:
             if resting != last:
                 last, changed_at = resting, time.monotonic()
                 progress(resting)
-            time.sleep(0.1)
+            time.sleep(0.2)
 
     def _everybody_acts(self) -> None:
         newcomers = self._newcomers()
