@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import threading
 import time
 import traceback
 from collections import Counter
@@ -145,6 +146,13 @@ def _note_session(connection: BaseDatabaseWrapper, **_: Any) -> None:
         ledger.write("session", session=driver.thread_id())
 
 
+def _die_with(parent: int) -> None:
+    """A run that is broken off leaves no workers behind."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
 def _live() -> None:
     """In the child: a worker until SIGTERM; whatever happens, nothing of the parent's goes on here."""
     code = 1
@@ -152,6 +160,7 @@ def _live() -> None:
         random.seed()  # not with the parent's luck
         connection_created.connect(_note_session)
         worker = Worker()
+        threading.Thread(target=_die_with, args=(os.getppid(),), daemon=True).start()
         signal.signal(signal.SIGTERM, lambda *_: worker.stop())
         with noting_deadlocks(connections["default"]):
             worker.run()
