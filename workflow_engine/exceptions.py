@@ -237,13 +237,13 @@ class LeaseLost(WorkflowEngineError):  # noqa: N818 - a fact about the world tha
 class TransactionBrokenError(WorkflowEngineError):
     """A step harmed the transaction it runs in, so nothing it wrote can be kept."""
 
-    def __init__(self, step: str, harm: str) -> None:
+    def __init__(self, step: str, harm: str, remedy: str | None = None) -> None:
         self.step, self.harm = step, harm
-        super().__init__(
-            f"Step {step!r} {harm}, so none of its writes can be kept. A @step runs inside the engine's transaction:"
-            " let database errors propagate or catch them around an atomic() block of your own, and never close the"
-            " connection."
+        remedy = remedy or (
+            "A @step runs inside the engine's transaction: let database errors propagate or catch them around an"
+            " atomic() block of your own, and never close the connection."
         )
+        super().__init__(f"Step {step!r} {harm}, so none of its writes can be kept. {remedy}")
 
 
 def nearest(wrong: str, known: Iterable[str]) -> str:

@@ -10,11 +10,13 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from tests.shop.models import Counter
+from tests.shop.workflows import OneStep
 from tests.support import ONCE, error_of, kinds, later, settled
 from tests.traps import needs
 from tests.traps.background import PATIENCE, in_thread, wait_for
-from workflow_engine import Await, Context, Signal, Workflow, engine, step
+from workflow_engine import Await, Context, Fail, Signal, Workflow, activity, engine, step
 from workflow_engine.models import WorkflowInstance
+from workflow_engine.testing import drain, reload
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -211,3 +213,56 @@ def test_trouble_of_the_database_that_a_step_swallows_uses_no_attempt(raises: bo
     assert (instance.status, instance.error, len(tries)) == ("completed", None, 2)
     assert kinds(instance) == ["workflow_started", "step_completed", "workflow_completed"]
     assert names() == ["before 1", "contended"]
+
+
+def begin_and_do_not_end() -> None:
+    transaction.atomic().__enter__()
+
+
+def begin_and_fail() -> None:
+    begin_and_do_not_end()
+    raise ValueError("in between")
+
+
+@pytest.mark.parametrize("where", ["step", "activity", "undo", "atomic undo"])
+@pytest.mark.parametrize(
+    ("leave", "error"),
+    [
+        (begin_and_do_not_end, "TransactionBrokenError"),
+        (begin_and_fail, "ValueError"),
+        (lambda: connection.set_autocommit(False), "TransactionBrokenError"),
+    ],
+    ids=["block", "block and exception", "autocommit"],
+)
+def test_a_transaction_that_is_left_open_fails_its_handler_and_swallows_nothing_of_the_engines(
+    leave: Harm, error: str, where: str
+) -> None:
+    """Else all that follows would be written inside it, and never be committed."""
+
+    def harm(*_: Any) -> None:
+        leave()
+        Counter.objects.create(name=where)
+
+    def run(self: object, ctx: Context) -> Any:
+        return Fail("undo it") if "undo" in where else harm()
+
+    class Leaving(Workflow):
+        name = "leaving"
+
+        @step
+        def book(self, ctx: Context) -> None: ...
+
+        @book.compensation(retry=ONCE, atomic=where == "atomic undo")
+        def cancel(self, ctx: Context, result: Any) -> None:
+            if "undo" in where:
+                harm()
+
+        work = (activity if where == "activity" else step)(retry=ONCE)(run)
+
+    leaving, other = engine.start(Leaving), engine.start(OneStep)
+    drain()
+    seen = in_thread(lambda: [reload(leaving), reload(other)]).result(PATIENCE)
+    assert [row.status for row in seen] == ["failed" if "undo" in where else "compensated", "completed"]
+    assert seen[0].error is not None
+    assert seen[0].error["type"] in {error, "TransactionManagementError"}
+    assert names() == []

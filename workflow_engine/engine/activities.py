@@ -26,6 +26,7 @@ from workflow_engine.domain.outcomes import Outcome, classify
 from workflow_engine.domain.state import State
 from workflow_engine.domain.statuses import PARKED
 from workflow_engine.engine import mailbox
+from workflow_engine.engine.blocks import no_block_left_open
 from workflow_engine.engine.contexts import make_context
 from workflow_engine.engine.infrastructure import run_outermost
 from workflow_engine.engine.leases import HeldLease, new_owner
@@ -57,7 +58,9 @@ class Attempt:
         started = time.perf_counter()
         failure, error, outcome = None, None, None
         try:
-            outcome = gated(classify(self.call()), self.turn.journal.state)
+            with no_block_left_open(self.lease.step, self.lease.using):
+                answer = self.call()
+            outcome = gated(classify(answer), self.turn.journal.state)
             self.check(self.turn.journal.state, outcome)
         except (Exception, SystemExit) as raised:  # noqa: BLE001 - whatever it is, it is the attempt's failure
             # LeaseLost too: whether it is so is asked of the row once more. A cancelled attempt may still report.

@@ -17,6 +17,7 @@ from workflow_engine.domain.decisions.rules import Failure
 from workflow_engine.domain.journal import Journal
 from workflow_engine.domain.outcomes import Await, Complete, Fail, Finish, Goto, Outcome, Retry, Sleep, classify
 from workflow_engine.domain.state import State
+from workflow_engine.engine.blocks import no_block_left_open
 from workflow_engine.engine.infrastructure import is_infrastructure
 from workflow_engine.engine.statements import Statements
 from workflow_engine.exceptions import FinalError, PostponedError, TransactionBrokenError, WorkflowEngineError
@@ -61,7 +62,11 @@ def call_in_savepoint(handler: Handler, state: State, using: str, statements: St
     connection.errors_occurred = False  # asked for by is_database_trouble()
     started = time.perf_counter()
     with transaction.atomic(using=using):
-        with around("handler"), connection.execute_wrapper(statements):
+        with (
+            around("handler"),
+            connection.execute_wrapper(statements),
+            no_block_left_open(handler.step, using),
+        ):
             value = handler.call()
         if connection.closed_in_transaction or connection.connection is not raw_connection:
             raise TransactionBrokenError(handler.step, "closed the database connection")
