@@ -37,9 +37,11 @@ def check_celery(**_kwargs: Any) -> list[CheckMessage]:
     settings = _settings()
     if settings is None or settings.DISPATCHER != "celery" or find_spec("celery") is None:
         return []
-    from celery import _state, current_app
+    from celery import current_app
 
-    if _state.default_app is None and not list(_state._get_active_apps()):  # noqa: SLF001 - current_app would make one
+    from workflow_engine.dispatchers.celery import an_app_is_loaded
+
+    if not an_app_is_loaded():
         return [
             Warning(
                 _("No Celery app is loaded, so messages go to amqp://localhost, where nobody waits for them."),

@@ -11,7 +11,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from celery import current_app
+from celery import _state, current_app
 from celery.app import app_or_default
 
 from workflow_engine.dispatch import Dispatcher
@@ -26,6 +26,17 @@ if TYPE_CHECKING:
 ADVANCE = "workflow_engine.advance"
 PAUSE_AFTER_FAILURE = 10.0
 """Seconds without a try after the broker failed, so that one that is away slows down no request but one."""
+
+
+NO_APP = (
+    "no Celery app is loaded in this process. Import yours in the package of your settings: in its __init__.py write"
+    " 'from .celery import app as celery_app'"
+)
+
+
+def an_app_is_loaded() -> bool:
+    """Whether this process has a Celery app. Else Celery would make one up, which talks to amqp://localhost."""
+    return _state.default_app is not None or bool(list(_state._get_active_apps()))  # noqa: SLF001 - no public way
 
 
 class CeleryDispatcher(Dispatcher):
@@ -44,6 +55,8 @@ class CeleryDispatcher(Dispatcher):
             BrokerUnavailableError: the broker did not take it in time, or a moment ago did not take another one.
             DispatchError: Celery can't send this one.
         """
+        if not an_app_is_loaded():
+            raise DispatchError(RuntimeError(NO_APP))
         if current_app.conf.task_always_eager:
             if not delay:  # else tick finds it when its time has come
                 self._eager.dispatch(instance_id, queue=queue, using=using, delay=delay)

@@ -43,6 +43,8 @@ class Publisher:
 
     def __init__(self, app: Celery) -> None:
         self._app = app
+        # Here, because it imports much: that is no time that a broker took.
+        self._driver: str = app.connection_for_write().transport.driver_type
         self._jobs: SimpleQueue[tuple[Future[None], str, dict[str, Any]] | None] = SimpleQueue()
         self._given_up = False
         # A daemon: one that hangs must not keep the process from ending.
@@ -105,7 +107,7 @@ class Publisher:
                     raise
             else:
                 return link
-        link = _Link(self._app)
+        link = _Link(self._app, _BOUNDS.get(self._driver, {}))
         link.send(self._app, task, message)
         return link
 
@@ -113,8 +115,7 @@ class Publisher:
 class _Link:
     """One connection to the broker, established within bounds."""
 
-    def __init__(self, app: Celery) -> None:
-        bounds = _BOUNDS.get(app.connection_for_write().transport.driver_type, {})
+    def __init__(self, app: Celery, bounds: dict[str, Any]) -> None:
         own = app.conf.broker_transport_options
         bounds = {name: value for name, value in bounds.items() if name == "max_retries" or name not in own}
         self._connection = app.connection_for_write(transport_options=bounds, connect_timeout=_SOCKET_TIMEOUT)
