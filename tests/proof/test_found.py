@@ -1,4 +1,4 @@
-"""What the campaigns found, each as the shortest way to it. docs/RELIABILITY.md lists them."""
+"""What the campaigns found, each as the shortest way to it."""
 
 from __future__ import annotations
 
