@@ -76,8 +76,11 @@ def in_own_block(work: Harm) -> Harm:
 
 
 def in_own_savepoint(work: Harm) -> Harm:
+    # Its name since Django 6.1; the older one is deprecated there.
+    begin = getattr(transaction, "savepoint_create", transaction.savepoint)
+
     def working() -> None:
-        savepoint = transaction.savepoint()
+        savepoint = begin()
         try:
             work()
         finally:
