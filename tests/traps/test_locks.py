@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 
 import pytest
@@ -16,7 +17,7 @@ from tests.shop.models import Counter
 from tests.support import THRICE, kinds, mailbox, settled
 from tests.traps import needs
 from tests.traps.background import PATIENCE, in_thread, until_somebody_waits_for_a_lock, wait_for
-from workflow_engine import Await, Context, Workflow, engine, step
+from workflow_engine import Await, Context, Workflow, engine, failpoints, step
 from workflow_engine.engine import Answer, claims, store
 from workflow_engine.engine.locking import lock
 from workflow_engine.models import WorkflowInstance
@@ -156,3 +157,42 @@ def test_a_deadlock_with_a_transaction_of_the_users_uses_no_attempt() -> None:
     assert (instance.status, instance.error) == ("completed", None)
     assert kinds(instance) == ["workflow_started", "step_completed", "workflow_completed"]
     assert set(Counter.objects.filter(name__in=["first", "second"]).values_list("value", flat=True)) == {2}
+
+
+@needs.server
+def test_a_worker_whose_row_was_looked_at_goes_on_with_it_instead_of_leaving_it_held() -> None:
+    """Another worker that wants the same row locks it for a moment, only to see that it is held."""
+
+    class Short(Workflow):
+        name = "short"
+
+        @step
+        def work(self, ctx: Context) -> None:
+            Counter.objects.create(name="short")
+
+    instance = engine.start(Short)
+    looked, seen = threading.Event(), threading.Event()
+    passed: list[str] = []
+
+    def look() -> None:
+        with transaction.atomic():
+            lock(instance.pk, "default")
+            looked.set()
+            wait_for(seen)
+
+    def reached(name: str) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        passed.append(name)
+        if name == "hold.after":
+            others.append(in_thread(look))
+            wait_for(looked)
+        elif passed.count("lock.after") == 2:  # the first turn has found the row locked
+            seen.set()
+
+    others: list[Future[None]] = []
+    with failpoints.installed(reached):
+        Worker().run(burst=True)
+    others[0].result(PATIENCE)
+
+    assert (reload(instance).status, Counter.objects.count()) == ("completed", 1)

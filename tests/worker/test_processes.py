@@ -30,8 +30,6 @@ def each_step_was_done_once(count: int) -> None:
     assert dict(Counter.objects.values_list("name", "value")) == {"first": count, "second": count, "third": count}
 
 
-# On MariaDB a burst may end before what the database gave up for a while (POSTPONE) is taken up again.
-@pytest.mark.needs("sqlite", "postgresql")
 def test_several_workers_on_one_database_do_each_step_of_many_instances_exactly_once() -> None:
     for number in range(MANY):
         engine.start(CountUp, idempotency_key=f"{number}")
