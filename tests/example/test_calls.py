@@ -17,15 +17,26 @@ if TYPE_CHECKING:
     from pytest_django.fixtures import Settings
 
 
+def read_request(connection: socket.socket) -> None:
+    """To its end: closing with something unread resets the connection, and the answer may be lost with it."""
+    with connection.makefile("rb") as request:
+        length = 0
+        while (line := request.readline().strip()) != b"":
+            name, _, value = line.partition(b":")
+            if name.lower() == b"content-length":
+                length = int(value)
+        request.read(length)
+
+
 @contextmanager
 def server_that_answers(answer: bytes) -> Iterator[str]:
-    """One connection: reads a little, sends `answer`, closes. An empty answer keeps the connection open instead."""
+    """One connection: reads a request, sends `answer`, closes. An empty answer keeps the connection open instead."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve() -> None:
             connection, _ = listening.accept()
             with connection:
-                connection.recv(65536)
+                read_request(connection)
                 if answer:
                     connection.sendall(answer)
                 else:
