@@ -6,7 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.databases import ENGINE, TITLES
@@ -16,7 +16,7 @@ from tests.proof.sometimes import observed
 SEEDS_VARIABLE = "WORKFLOW_ENGINE_CHAOS_SEEDS"
 """How many seeds, or "17:20" for 17, 18 and 19. Any value makes the campaign thorough."""
 FIGURES_VARIABLE = "WORKFLOW_ENGINE_CHAOS_FIGURES"
-"""The folder that the figures are written into, a file per database; without it they are not kept."""
+"""The folder that the figures are written into, a file per run; without it they are not kept."""
 
 _ASKED = os.environ.get(SEEDS_VARIABLE, "")
 
@@ -63,8 +63,8 @@ class Campaign:
         """Keep the figures, if that is asked for."""
         if folder := os.environ.get(FIGURES_VARIABLE):
             Path(folder).mkdir(parents=True, exist_ok=True)
-            text = json.dumps(asdict(self), indent=2, sort_keys=True, ensure_ascii=False)
-            Path(folder, f"{ENGINE}.json").write_text(text + "\n")
+            text = json.dumps(vars(self), indent=2, sort_keys=True, ensure_ascii=False)
+            Path(folder, f"{ENGINE}-{os.getpid()}.json").write_text(text + "\n")
 
 
 def explain(case: Case, scenario: str, what: Sequence[object]) -> str:

@@ -6,15 +6,18 @@ from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
+
 from tests.proof import ledger
 from workflow_engine import Workflow, engine
 from workflow_engine.exceptions import InstanceNotFoundError, InvalidStateError
 
 
 def start(program: type[Workflow[Any]], key: str, *, tenant: str = "", queue: str | None = None) -> UUID:
-    """Start under a key, and note which instance that is."""
+    """Start under a key, and note which instance that is, once it is committed."""
     instance = engine.start(program, context={"call": key}, idempotency_key=key, tenant=tenant, queue=queue)
-    ledger.write("started", tenant=tenant, workflow=program.name, key=key, instance=str(instance.pk))
+    facts = {"tenant": tenant, "workflow": program.name, "key": key, "instance": str(instance.pk)}
+    transaction.on_commit(lambda: ledger.write("started", **facts))
     return instance.pk
 
 
