@@ -14,17 +14,19 @@ PATH = "tests.proof.broker.ListDispatcher"
 
 jobs: list[UUID] = []
 """What was handed out and not taken yet."""
+refusing: set[str] = set()
+"""Queues that take nothing."""
 
 
 class ListDispatcher(Dispatcher):
-    """Pushes into `jobs`."""
+    """Pushes into `jobs`, unless the queue is among the `refusing`."""
 
     pushes: ClassVar[bool] = True
 
     def dispatch(self, instance_id: UUID, *, queue: str, using: str, delay: timedelta) -> None:
-        """Note the job, and that it was handed out. `queue` "broken" does not take any."""
+        """Note the job, and that it was handed out."""
         ledger.write("handed", instance=str(instance_id), queue=queue)
-        if queue == "broken":
+        if queue in refusing:
             raise ConnectionError("this queue takes nothing")
         jobs.append(instance_id)
 

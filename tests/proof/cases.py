@@ -42,6 +42,7 @@ def fresh_world(**settings: Any) -> Iterator[None]:
         stack.enter_context(deeds.interruptible())
         stack.callback(clock.reset_shift)
         broker.jobs.clear()
+        broker.refusing.clear()
         tables.wipe()
         yield
 
@@ -88,9 +89,9 @@ def interrupt(scenario: Scenario, at: Place, by: Work, **settings: Any) -> Case:
         return judged()
 
 
-def judged(died: int = 0) -> Case:
+def judged(died: int = 0, *, at_rest: bool = True) -> Case:
     """The case as the tables and the ledger tell it now."""
-    evidence = collect()
+    evidence = collect(at_rest=at_rest)
     ends = frozenset(str(row["status"]) for row in evidence.tables.instances.values())
     return Case(judge(evidence), ends, evidence, died)
 

@@ -66,15 +66,14 @@ def interruptible() -> Iterator[None]:
 
 
 def interrupt_with(work: Callable[[], object]) -> None:
-    """Let somebody else do this while the activity `long` of `programs.Beside` runs its first attempt."""
+    """Let somebody else do this while a handler that gives way runs its first attempt."""
     _interruption.append(work)
 
 
 def give_way(ctx: Context[Any]) -> None:
-    """The place in a handler where somebody else gets his turn."""
-    if ctx.attempt == 1:
-        for work in _interruption:
-            work()
+    """The place in a handler where somebody else gets his turn; once, or he would meet himself there."""
+    while ctx.attempt == 1 and _interruption:
+        _interruption.pop(0)()
 
 
 def about(signal: Signal) -> str:

@@ -215,6 +215,33 @@ with registry.isolated():
             with transactional(ctx, about(signal), 6):
                 return
 
+    class Stubborn(Beside):
+        """The same, with an activity that does not ask whether it still has its lease."""
+
+        name = "proof_stubborn"
+        retry = SIX
+
+        def long(self, ctx: Context) -> dict[str, Any]:
+            with leased(ctx, "activity", 6, undoable=True) as run:
+                give_way(ctx)
+                return {"nonce": run.nonce}
+
+    class Slow(Workflow):
+        """A step in the middle of whose transaction something may happen."""
+
+        name = "proof_slow"
+        retry = SIX
+
+        @step
+        def first(self, ctx: Context) -> None:
+            with transactional(ctx, "body", 6):
+                give_way(ctx)
+
+        @step
+        def second(self, ctx: Context) -> None:
+            with transactional(ctx, "body", 6):
+                return
+
     class OnlyOnce(Workflow):
         """An activity that may never run twice, and its undo."""
 
@@ -292,7 +319,21 @@ with registry.isolated():
             with transactional(ctx, "body", 6):
                 os.kill(os.getpid(), signals.SIGKILL)
 
-    PROGRAMS = (Ladder, Waiting, Approvals, Errands, Saga, Parked, Beside, OnlyOnce, Rounds, Repaired, Killer)
+    PROGRAMS = (
+        Ladder,
+        Waiting,
+        Approvals,
+        Errands,
+        Saga,
+        Parked,
+        Beside,
+        Stubborn,
+        Slow,
+        OnlyOnce,
+        Rounds,
+        Repaired,
+        Killer,
+    )
 
 
 @contextmanager

@@ -72,10 +72,10 @@ def one_instance_per_key(evidence: Evidence) -> Iterator[Violation]:
     for key, times in keys.items():
         if times > 1 and key[2] is not None:
             yield Violation(8, f"{times} instances have the key {key}")
-    calls = Counter(row["input"].get("call") for row in rows.values())
+    calls = Counter((row["tenant"], row["input"].get("call")) for row in rows.values())
     for call, times in calls.items():
-        if times > 1 and call is not None:
-            yield Violation(8, f"the start {call!r} made {times} instances")
+        if times > 1 and call[1] is not None:
+            yield Violation(8, f"the start {call} made {times} instances")
     answers: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     for entry in evidence.entries("started"):
         key, instance = (entry["tenant"], entry["workflow"], entry["key"]), entry["instance"]
