@@ -1,5 +1,5 @@
 # make demo, make test, make check. Each creates .venv first, once, with nothing but a Python 3.11 or newer.
-# make test-services also needs a PostgreSQL and a MariaDB.
+# make test-services also needs a PostgreSQL, a MariaDB and a Redis; make demo-celery the first and the last of them.
 # Written for GNU make 3.81, the one that macOS has.
 
 # The Python to build .venv with. Empty: the first of CANDIDATES that will do.
@@ -38,10 +38,11 @@ endif
 endif
 endif
 
-.PHONY: help demo test test-browser test-services chaos-interleave chaos-programs check lint clean stale
+.PHONY: help demo demo-celery test test-browser test-services chaos-interleave chaos-programs check lint clean stale
 
 help:
 	@echo "make demo           a small shop runs 200 orders through a workflow (SQLite, no server)"
+	@echo "make demo-celery    the same on Celery, with PostgreSQL and Redis: example_project/settings_celery.py"
 	@echo "make test           the tests (SQLite, no server), but for those in a browser"
 	@echo "make test-browser   the admin in headless Chromium, which has to be installed"
 	@echo "make test-services  the tests of the engine on PostgreSQL and on MariaDB; fails if one of them is missing"
@@ -55,6 +56,9 @@ help:
 
 demo: $(INSTALLED)
 	@$(BIN)/python manage.py demo
+
+demo-celery: $(WITH_SERVICES)
+	@$(BIN)/python manage.py demo --settings example_project.settings_celery
 
 test: $(INSTALLED)
 	@$(BIN)/python -m pytest -q $(PYTEST)
@@ -151,7 +155,7 @@ $(WITH_BROWSER): $(INSTALLED)
 	@touch $(WITH_BROWSER)
 
 $(WITH_SERVICES): $(INSTALLED)
-	@echo "Adding the drivers of PostgreSQL and MariaDB to $(VENV)."
+	@echo "Adding Celery and the drivers of PostgreSQL and MariaDB to $(VENV)."
 	@$(BIN)/python -m pip install -qq -e '.[dev,services]' || { \
 	  echo "If mysqlclient is what failed: it is compiled, with the headers of MariaDB's client." >&2; \
 	  echo "On Debian and Ubuntu: sudo apt install gcc pkg-config libmariadb-dev python3-dev" >&2; \

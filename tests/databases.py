@@ -47,16 +47,20 @@ def database(name: str = "") -> dict[str, Any]:
     if ENGINE == "sqlite":
         file = running or str(Path(tempfile.gettempdir()) / f"workflow_engine_{os.getpid()}.sqlite3")
         return _sqlite(file + name)
-    prefix = f"{PREFIX}{ENGINE.upper()}_"
-    where = {key: os.environ.get(prefix + key, value) for key, value in _SERVERS[ENGINE].items()}
     database = (running or f"workflow_engine_{os.getpid()}") + name
     return {
         "ENGINE": f"django.db.backends.{ENGINE}",
         "NAME": database,
         "TEST": {"NAME": database},
         "OPTIONS": {"connect_timeout": 10, **_HASTE.get(ENGINE, {})},
-        **where,
+        **server(ENGINE),
     }
+
+
+def server(engine: str) -> dict[str, str]:
+    """Where the one of that vendor is: HOST, PORT, USER and PASSWORD."""
+    prefix = f"{PREFIX}{engine.upper()}_"
+    return {key: os.environ.get(prefix + key, value) for key, value in _SERVERS[engine].items()}
 
 
 def _sqlite(file: str) -> dict[str, Any]:

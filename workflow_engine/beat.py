@@ -22,6 +22,10 @@ PRUNE = "workflow_engine.prune"
 
 _APP = "django_celery_beat"
 _PRUNE_EVERY = timedelta(days=1)
+_EXPIRES = timedelta(hours=1)
+"""After which a tick that nobody took is dropped: enough gather while no worker runs. Not sooner: behind a backlog that
+is longer than an interval each one would be dropped, so that none would run.
+"""
 
 
 class BeatMissingError(WorkflowEngineError):
@@ -48,15 +52,13 @@ class Periodic:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The columns of its row, without the schedule. A message that has waited for a whole interval is of no use:
-        the next one is there.
-        """
+        """The columns of its row, without the schedule."""
         queue = {"queue": self.queue} if self.queue else {}
         return {
             "task": self.task,
             "args": "[]",
             "kwargs": json.dumps({"using": self.using}),
-            "expire_seconds": max(1, int(self.every.total_seconds())),
+            "expire_seconds": int(max(self.every, _EXPIRES).total_seconds()),
             "one_off": False,
             **queue,
         }

@@ -17,7 +17,7 @@ from example_project.shop.demo.accident import Accident
 from example_project.shop.demo.play import Play
 from example_project.shop.demo.progress import Bar
 from example_project.shop.demo.staff import Reviewer
-from example_project.shop.demo.workers import WorkerDiedError, Workers
+from example_project.shop.demo.workers import EmbeddedWorkers, WorkerDiedError, Workers
 from example_project.shop.management.commands.demo import Command
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def test_a_demo_that_is_stopped_leaves_no_process_behind(tmp_path: Path, number:
 def test_a_demo_whose_books_do_not_add_up_fails_and_says_where(reviewer: User) -> None:
     charge = {"id": "pay_1", "reference": "S-1", "amount_minor": 80_00, "currency": "EUR", "refund": None}
     ledger = {"charges": [charge], "parcels": [], "counts": {}}
-    workers = Workers({})
+    workers = EmbeddedWorkers({})
     command = Command(stdout=io.StringIO())
     command._quiet = True
     with pytest.raises(CommandError) as caught:
@@ -126,7 +126,8 @@ def test_a_demo_whose_books_do_not_add_up_fails_and_says_where(reviewer: User) -
 
 
 def test_a_worker_that_ends_by_itself_ends_the_demo_with_what_it_said() -> None:
-    with Workers({"DJANGO_SETTINGS_MODULE": "no_such_settings"}) as workers, pytest.raises(WorkerDiedError) as caught:
+    nowhere = EmbeddedWorkers({"DJANGO_SETTINGS_MODULE": "no_such_settings"})
+    with nowhere as workers, pytest.raises(WorkerDiedError) as caught:
         check_until_it_raises(workers)
     assert "No module named 'no_such_settings'" in str(caught.value)
 
@@ -139,7 +140,7 @@ def check_until_it_raises(workers: Workers) -> None:
 
 
 def test_a_process_that_is_no_worker_is_not_killed() -> None:
-    assert Workers({}).kill(os.getpid()) is False
+    assert EmbeddedWorkers({}).kill(os.getpid()) is False
 
 
 def test_the_demo_does_not_run_where_real_orders_live(settings: Settings) -> None:

@@ -159,6 +159,7 @@ def test_plain_make_lists_the_targets(project: Path, programs: Path) -> None:
     ran = make(project, programs)
     assert [line.split()[1] for line in ran.stdout.splitlines() if line.startswith("make ")] == [
         "demo",
+        "demo-celery",
         "test",
         "test-browser",
         "test-services",

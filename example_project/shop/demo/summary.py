@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter, defaultdict
 from datetime import datetime
@@ -55,14 +56,16 @@ def books(findings: list[Finding]) -> Iterator[str]:
         yield from (f"       {error}" for error in finding.errors)
 
 
-def commands() -> Iterator[str]:
-    """Three to type next."""
-    python, order = _python(), _one_to_look_at()
+def commands(workers: str) -> Iterator[str]:
+    """Three to type next; `workers` is what to run to have work done."""
+    python, order, module = _python(), _one_to_look_at(), os.environ["DJANGO_SETTINGS_MODULE"]
+    if module != "example_project.settings":
+        yield f"  export DJANGO_SETTINGS_MODULE={module}"
     yield f"  {python} manage.py workflow_instances --status awaiting"
     yield f"  {python} manage.py workflow_show shop.order:{order.pk if order else 1}"
     yield f"  {python} manage.py runserver"
     yield f"      then http://127.0.0.1:8000/ and http://127.0.0.1:8000/admin/ as {LOGIN}, password {PASSWORD}"
-    yield "      (for orders of your own: manage.py outside and manage.py workflow_worker in two more terminals)"
+    yield f"      (for orders of your own: {workers})"
 
 
 def _python() -> str:

@@ -1,7 +1,7 @@
 """manage.py demo: an afternoon of the shop in a few seconds, with everything that goes wrong in one.
 
 Processes: this one plays customers, staff and the payment page; two workers do the work; one server plays the payment
-provider and the carrier. They share nothing but the shop's database and HTTP.
+provider and the carrier. They share nothing but the shop's database and HTTP; on Celery, a broker too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import connection
 from django.test import override_settings
 
 from example_project.shop.demo import agreement, books, recovery, stage, summary
@@ -21,14 +20,16 @@ from example_project.shop.demo.accident import Accident
 from example_project.shop.demo.play import Play, to_be_interrupted
 from example_project.shop.demo.progress import Bar
 from example_project.shop.demo.staff import Reviewer
-from example_project.shop.demo.workers import COUNT, WorkerDiedError, Workers
+from example_project.shop.demo.workers import EmbeddedWorkers, ServerMissingError, WorkerDiedError
 from example_project.shop.demo.world import World, WorldError
 from example_project.shop.workflows import FulfilOrder
+from workflow_engine import conf
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
     from collections.abc import Iterable, Mapping
 
+    from example_project.shop.demo.workers import Workers
     from example_project.shop.models import Order
 
 
@@ -53,26 +54,27 @@ class Command(BaseCommand):
                 self._run(count)
         except KeyboardInterrupt:
             raise CommandError("Stopped half-way. Run it again whenever you like: it starts afresh.") from None
-        except (WorkerDiedError, WorldError) as error:
+        except (ServerMissingError, WorkerDiedError, WorldError) as error:
             raise CommandError(str(error)) from None
 
     def _run(self, count: int | None) -> None:
-        started = time.monotonic()
+        started, crew = time.monotonic(), _crew()
+        self._say("Database", crew.prepare())
         call_command("migrate", verbosity=0)
         orders, reviewer = self._set_the_stage(count), Reviewer(stage.create_login())
         scene = to_be_interrupted(orders)
         with World(stall=scene) as world:
             killing = "; one of them will be killed" if scene else ""
-            self._say("Workers", f"{COUNT} processes of manage.py workflow_worker{killing}")
-            with Workers({"SHOP_OUTSIDE_URL": world.url, "SHOP_DEBUG": "0"}) as workers:
+            self._say("Workers", f"{crew.described}{killing}")
+            with crew({"SHOP_OUTSIDE_URL": world.url, "SHOP_DEBUG": "0"}) as workers:
                 accident, play = Accident(workers), Play(orders, reviewer)
                 self._perform(play, workers, accident)
             ledger = world.ledger()
         self._say("Took", f"{time.monotonic() - started:.1f} seconds")
         self._conclude(play, ledger, accident)
+        self._section("Type next", summary.commands(crew.by_hand))
 
     def _set_the_stage(self, count: int | None) -> list[Order]:
-        self._say("Database", str(connection.settings_dict["NAME"]))
         if removed := stage.clear():
             self._say("Emptied", f"{removed} orders that were here before are gone: every demo starts afresh")
         products, report = stage.load(count)
@@ -104,7 +106,6 @@ class Command(BaseCommand):
             raise CommandError("The books do not add up:\n  " + "\n  ".join(wrong))
         if unfinished := play.unfinished():
             raise CommandError(f"These orders did not come as far as they should have: {', '.join(unfinished)}")
-        self._section("Type next", summary.commands())
 
     def _say(self, label: str, text: str) -> None:
         if not self._quiet:
@@ -113,3 +114,12 @@ class Command(BaseCommand):
     def _section(self, title: str, lines: Iterable[str]) -> None:
         if not self._quiet:
             self.stdout.write("\n".join(["", self.style.MIGRATE_HEADING(title), *lines, ""]))
+
+
+def _crew() -> type[Workers]:
+    """Who does the work in this project, as its settings say."""
+    if conf.current().DISPATCHER != "celery":
+        return EmbeddedWorkers
+    from example_project.shop.demo.on_celery import CeleryWorkers
+
+    return CeleryWorkers
