@@ -24,6 +24,7 @@ from django.db.backends.signals import connection_created
 
 from tests.proof import ledger
 from tests.proof.deadlocks import noting_deadlocks
+from tests.proof.faults import commits_meet, now_and_then
 from workflow_engine.worker import Worker
 
 _PATIENCE = 20.0
@@ -162,7 +163,7 @@ def _live() -> None:
         worker = Worker()
         threading.Thread(target=_die_with, args=(os.getppid(),), daemon=True).start()
         signal.signal(signal.SIGTERM, lambda *_: worker.stop())
-        with noting_deadlocks(connections["default"]):
+        with noting_deadlocks(connections["default"]), commits_meet(now_and_then(Random(), of_a_hundred=2)):  # noqa: S311
             worker.run()
         connections.close_all()
         code = 0

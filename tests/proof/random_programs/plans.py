@@ -26,6 +26,10 @@ class Kind(Enum):
     """Goes back, a few times."""
     FAIL = "fail"
     """Fails for good: everything is undone."""
+    BREAK = "break"
+    """Fails for good until somebody has repaired what it needs; then it is retried."""
+    HANG = "hang"
+    """Awaits a signal that nobody sends, for longer than anybody waits: it is cancelled."""
 
 
 class Undo(Enum):
@@ -62,7 +66,12 @@ class Plan:
     @property
     def status(self) -> str:
         """What every instance of it ends as."""
-        return "compensated" if self.parts[-1].kind is Kind.FAIL else "completed"
+        return _ENDS.get(self.parts[-1].kind, "completed")
+
+    @property
+    def breaks(self) -> bool:
+        """Whether every instance of it fails on the way, and has to be repaired and retried."""
+        return any(part.kind is Kind.BREAK for part in self.parts)
 
     @property
     def visits(self) -> list[int]:
@@ -78,7 +87,7 @@ class Plan:
         """What one instance of it leaves in the counters."""
         counted: Counter[str] = Counter()
         for part, times in zip(self.parts, self.visits, strict=True):
-            if part.kind is Kind.FAIL or (self.status == "compensated" and part.undo is not Undo.NONE):
+            if self.status != "completed" and part.undo is not Undo.NONE:
                 continue
             for name in part.counts:
                 counted[name] += times
@@ -89,6 +98,10 @@ class Plan:
         for number, (part, times) in enumerate(zip(self.parts, self.visits, strict=True)):
             if part.kind is Kind.ANSWER:
                 yield from [signal_name(number)] * times
+
+
+_ENDS = {Kind.FAIL: "compensated", Kind.HANG: "cancelled"}
+"""Of a program whose last part is of that kind; every other one is completed."""
 
 
 def signal_name(number: int) -> str:
@@ -102,27 +115,35 @@ def key_of(number: int) -> str:
 
 
 def make(name: str, chance: Random) -> Plan:
-    """Make one up."""
+    """Make one up.
+
+    One that is cancelled may be so anywhere, and one that breaks must have nothing to undo: so of the one all that
+    counts can be undone, and of the other nothing.
+    """
+    ending = chance.choice([None, None, None, Kind.FAIL, Kind.FAIL, Kind.HANG, Kind.BREAK])
+    undoes = {Kind.HANG: [Undo.ATOMIC, Undo.LEASED], Kind.BREAK: [Undo.NONE]}.get(ending or Kind.STEP, list(Undo))
     parts: list[Part] = []
     loop_ended = 0
     for _ in range(chance.randint(4, 9)):
-        kind = chance.choice(
-            [Kind.STEP, Kind.STEP, Kind.ACTIVITY, Kind.ACTIVITY, Kind.ANSWER, Kind.SILENCE, Kind.SLEEP]
-        )
-        parts.append(_part(kind, chance))
+        parts.append(_part(chance, undoes))
         if chance.random() < 0.2:
+            counts = () if ending is Kind.HANG else _counts(chance)
             back = chance.randint(loop_ended, len(parts) - 1)
-            parts.append(Part(kind=Kind.LOOP, counts=_counts(chance), rounds=chance.randint(2, 3), back=back))
+            parts.append(Part(kind=Kind.LOOP, counts=counts, rounds=chance.randint(2, 3), back=back))
             loop_ended = len(parts)
-    if chance.random() < 0.4:
-        parts.append(Part(kind=Kind.FAIL, counts=()))
+    if ending is Kind.BREAK:
+        parts.append(Part(kind=Kind.BREAK, counts=_counts(chance)))
+        parts.append(_part(chance, undoes))
+    elif ending:
+        parts.append(Part(kind=ending, counts=()))
     return Plan(name, tuple(parts))
 
 
-def _part(kind: Kind, chance: Random) -> Part:
+def _part(chance: Random, undoes: Sequence[Undo]) -> Part:
+    kind = chance.choice([Kind.STEP, Kind.STEP, Kind.ACTIVITY, Kind.ACTIVITY, Kind.ANSWER, Kind.SILENCE, Kind.SLEEP])
     failures = chance.choice([0, 0, 1, 2]) if kind in {Kind.STEP, Kind.ACTIVITY} else 0
-    undoes = [Undo.NONE, Undo.LEASED] if kind is Kind.ACTIVITY else [Undo.NONE, Undo.ATOMIC, Undo.LEASED]
-    return Part(kind=kind, counts=_counts(chance), failures=failures, undo=chance.choice(undoes))
+    undo = chance.choice([undo for undo in undoes if kind is not Kind.ACTIVITY or undo is not Undo.ATOMIC])
+    return Part(kind=kind, counts=_counts(chance), failures=failures, undo=undo)
 
 
 def _counts(chance: Random) -> tuple[str, ...]:

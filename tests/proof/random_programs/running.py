@@ -14,10 +14,9 @@ from django.db import connection
 
 from tests.proof import ledger
 from tests.proof.cases import Case, fresh_world, judged
-from tests.proof.clients import send, start
+from tests.proof.random_programs.customers import Customers
 from tests.proof.random_programs.nemesis import Nemesis, nemesis
 from tests.proof.random_programs.plans import COUNTERS, Plan, make
-from tests.proof.random_programs.workflows import define
 from tests.proof.recovery import until_quiet
 from tests.shop.models import Counter
 from workflow_engine.domain.registry import registry
@@ -49,53 +48,42 @@ def run(seed: int, *, seconds: float, workers: int = 3, programs: int = 3, insta
     chance = Random(seed)  # noqa: S311 - a seed is to be repeated
     plans = [make(f"proof_random_{number}", chance) for number in range(programs)]
     with fresh_world(**SETTINGS), registry.isolated():
-        definitions = [define(plan) for plan in plans]
         for name in COUNTERS:
             Counter.objects.create(name=name)
         with nemesis(chance, workers, longest_stop=0.4 if connection.vendor == "sqlite" else 4) as loose:
-            started = [
-                (start(definition, f"{plan.name}, {number}"), plan)
-                for plan, definition in zip(plans, definitions, strict=True)
-                for number in range(instances)
-            ]
-            _rage(loose, chance, _letters(started, chance), seconds)
-            _calm(loose)
+            customers = Customers(plans, instances, chance)
+            _rage(loose, chance, customers, seconds)
+            _calm(loose, customers)
         until_quiet()
         case = judged()
-        complaints = [*map(str, case.violations), *_wrong(started)]
+        complaints = [*map(str, case.violations), *_wrong(customers.started)]
     return Outcome(complaints, _without_the_living(case), loose.done)
 
 
-def _letters(started: Sequence[tuple[UUID, Plan]], chance: Random) -> list[tuple[UUID, str, str]]:
-    """What is to be sent, in any order; some of it twice."""
-    letters = [
-        (instance, name, f"{instance}: {number}")
-        for instance, plan in started
-        for number, name in enumerate(plan.answers())
-    ]
-    letters += [letter for letter in letters if chance.random() < 0.3]
-    chance.shuffle(letters)
-    return letters
-
-
-def _rage(loose: Nemesis, chance: Random, letters: list[tuple[UUID, str, str]], seconds: float) -> None:
-    """Blow after blow; and the letters, spread over the time."""
+def _rage(loose: Nemesis, chance: Random, customers: Customers, seconds: float) -> None:
+    """Blow after blow; and the customers' calls, spread over the time."""
     begun = time.monotonic()
-    left = list(letters)
     while (passed := time.monotonic() - begun) < seconds:
-        while len(left) > len(letters) * (1 - passed / seconds):
-            send(*left.pop())
+        customers.call(passed / seconds)
         time.sleep(chance.uniform(0.02, 0.4))
         loose.strike()
-    for letter in left:
-        send(*letter)
+        if chance.random() < 0.3:
+            customers.look_after()
+    customers.call(1)
 
 
-def _calm(loose: Nemesis) -> None:
+def _calm(loose: Nemesis, customers: Customers) -> None:
+    """Until nothing is left to do; not for ever, for what is left then is the recovery's."""
     end = time.monotonic() + _CALM
-    while WorkflowInstance.objects.live().exists() and time.monotonic() < end:
+    while _unfinished() and time.monotonic() < end:
         loose.look_after()
+        customers.look_after()
         time.sleep(0.05)
+
+
+def _unfinished() -> bool:
+    """A failed instance is to be repaired."""
+    return WorkflowInstance.objects.exclude(status__in=["completed", "compensated", "cancelled"]).exists()
 
 
 def _wrong(started: Sequence[tuple[UUID, Plan]]) -> list[str]:

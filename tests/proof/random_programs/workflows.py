@@ -6,6 +6,7 @@ import hashlib
 import time
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F
@@ -56,9 +57,13 @@ class _Counting(Step[Any]):
                     return Await(signal_name(self.number), timeout=timedelta(hours=2))
                 case Kind.SILENCE:
                     return Await(f"not_{signal_name(self.number)}", timeout=A_MOMENT)
+                case Kind.HANG:
+                    return Await("nothing", timeout=timedelta(days=1))
                 case Kind.FAIL:
                     return Fail("for good")
-            count(self.part.counts, 1)
+                case Kind.BREAK if not is_repaired(ctx.instance_id):
+                    return Fail("until it is repaired")
+            self._count(ctx)
             if self.part.kind is Kind.SLEEP:
                 return Sleep(timedelta(seconds=A_MOMENT))
             return self._go_back(ctx) if self.part.kind is Kind.LOOP else None
@@ -70,23 +75,29 @@ class _Counting(Step[Any]):
 
     def handle_signal(self, ctx: Context, signal: Signal) -> None:
         with transactional(ctx, about(signal), LIMIT):
-            count(self.part.counts, 1)
+            self._count(ctx)
 
     def handle_timeout(self, ctx: Context) -> None:
         with transactional(ctx, "timeout", LIMIT):
-            count(self.part.counts, 1)
+            self._count(ctx)
+
+    def _count(self, ctx: Context) -> None:
+        """For its undo, too, which is asked for as well if the visit ends while it waits."""
+        _mark(ctx.idempotency_key)
+        count(self.part.counts, 1)
 
 
 class _UndoneAtomically(_Counting):
     def compensate(self, ctx: Context, result: Any) -> None:
         with transactional(ctx, "undo", LIMIT):
-            count(self.part.counts, -1)
+            if is_marked(str(ctx.forward_idempotency_key)):
+                count(self.part.counts, -1)
 
 
 class _UndoneUnderALease(_Counting):
     def compensate(self, ctx: Context, result: Any) -> None:
         with leased(ctx, "undo", LIMIT), transaction.atomic():
-            if _first_time(ctx.idempotency_key):
+            if is_marked(str(ctx.forward_idempotency_key)) and _mark(ctx.idempotency_key):
                 count(self.part.counts, -1)
 
 
@@ -105,7 +116,7 @@ class _Errand(Activity[Any]):
                 run.beat()
             _fail_at_first(ctx, self.part)
             with transaction.atomic():
-                if _first_time(ctx.idempotency_key):
+                if _mark(ctx.idempotency_key):
                     count(self.part.counts, 1)
             return {"nonce": run.nonce}
 
@@ -114,8 +125,8 @@ class _UndoableErrand(_Errand):
     def compensate(self, ctx: Context, result: Any) -> None:
         """What was never done is marked as if it had been, so that a call which is late does nothing any more."""
         with leased(ctx, "undo", LIMIT), transaction.atomic():
-            done = not _first_time(str(ctx.forward_idempotency_key))
-            if _first_time(ctx.idempotency_key) and done:
+            done = not _mark(str(ctx.forward_idempotency_key))
+            if _mark(ctx.idempotency_key) and done:
                 count(self.part.counts, -1)
 
 
@@ -125,10 +136,28 @@ def count(names: tuple[str, ...], by: int) -> None:
         Counter.objects.filter(name=name).update(value=F("value") + by)
 
 
-def _first_time(key: str) -> bool:
+def repair(instance: UUID) -> None:
+    """What the part that breaks of this instance needs."""
+    _mark(f"repaired {instance}")
+
+
+def is_repaired(instance: UUID) -> bool:
+    """Whether that has happened."""
+    return is_marked(f"repaired {instance}")
+
+
+def is_marked(key: str) -> bool:
+    """Whether the service has heard of this key."""
+    return Counter.objects.filter(name=_hashed(key)).exists()
+
+
+def _mark(key: str) -> bool:
     """Whether the service has not heard of this key; from now on it has."""
-    name = hashlib.sha256(key.encode()).hexdigest()[:40]
-    return Counter.objects.get_or_create(name=name)[1]
+    return Counter.objects.get_or_create(name=_hashed(key))[1]
+
+
+def _hashed(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()[:40]
 
 
 def _fail_at_first(ctx: Context, part: Part) -> None:
