@@ -111,7 +111,7 @@ def test_a_signal_is_sent_once(key: str | None, cut: Cut, proxy: Proxy) -> None:
 def test_a_start_whose_commit_arrives_late_is_one_start(key: str | None, proxy: Proxy) -> None:
     proxy.cut(Cut.LATE, meanwhile=until_somebody_waits_for_a_lock)
     instance = engine.start(define([]), idempotency_key=key)
-    assert proxy.is_over.is_set()
+    assert proxy.is_over.wait(60)
     assert [row.pk for row in WorkflowInstance.objects.all()] == [instance.pk]
     assert kinds(instance) == ["workflow_started"]
 
@@ -121,7 +121,7 @@ def test_a_signal_whose_commit_arrives_late_is_one_signal(key: str | None, proxy
     instance = engine.start(define([]))
     proxy.cut(Cut.LATE, meanwhile=until_somebody_waits_for_a_lock)
     item = engine.signal(instance, "paid", idempotency_key=key)
-    assert proxy.is_over.is_set()
+    assert proxy.is_over.wait(60)
     assert [row.pk for row in WorkflowSignal.objects.all()] == [item.pk]
 
 
@@ -143,7 +143,7 @@ def test_another_workers_turn_is_not_taken_for_ones_own(proxy: Proxy, sent: list
 
     proxy.cut(Cut.REQUEST, meanwhile=lambda: eventually(advance_elsewhere))
     assert engine.advance(instance).answer == Answer.ADVANCED
-    assert proxy.is_over.is_set()
+    assert proxy.is_over.wait(60)
     assert kinds(instance) == ["workflow_started", "step_completed", "workflow_awaiting"]
     assert sent == ["step_completed", "workflow_awaiting"]
     assert list(Counter.objects.values_list("name", flat=True)) == ["reserved 2"]
