@@ -1,4 +1,5 @@
-"""Worker processes, and what befalls them: they are killed, stopped for a while, and cut off from the database.
+"""Worker processes, and what befalls them: they are killed, stopped for a while, and cut off from the database; or its
+server is stopped or killed, and started again.
 
 Before anything befalls a process it is stopped, and the ledger is told that its transaction is lost: so nobody else can
 get on with its instance unnoticed in between.
@@ -25,6 +26,7 @@ from django.db.backends.signals import connection_created
 from tests.proof import ledger
 from tests.proof.deadlocks import noting_deadlocks
 from tests.proof.faults import commits_meet, now_and_then
+from tests.servers.server import Server
 from workflow_engine.worker import Worker
 
 _PATIENCE = 20.0
@@ -33,27 +35,31 @@ _PATIENCE = 20.0
 class Nemesis:
     """Keeps a number of workers alive, and lets things befall them.
 
-    `done`: what befell them, by kind.
+    `done`: what befell them, by kind. A `server` is one that may be stopped and killed.
     """
 
-    def __init__(self, chance: Random, workers: int, longest_stop: float) -> None:
+    def __init__(self, chance: Random, workers: int, longest_stop: float, server: Server | None = None) -> None:
         self._chance, self._longest_stop = chance, longest_stop
         self._stopped: dict[int, float] = {}
         """When each of those that are stopped goes on."""
         self._pids: list[int] = []
         self.done: Counter[str] = Counter()
-        self._server = connection.vendor != "sqlite"
+        self._server = server
+        self._has_sessions = connection.vendor != "sqlite"
         for _ in range(workers):
             self._start()
 
     def strike(self) -> None:
-        """Let something befall one of them."""
+        """Let something befall one of them, or now and then all of them."""
         self._wake()
+        if self._server is not None and self._chance.random() < 0.1:
+            self._restart_the_server(self._server)
+            return
         running = [pid for pid in self._pids if pid not in self._stopped]
         if not running:
             return
         pid = self._chance.choice(running)
-        kinds = ["kill", "kill", "stop", "cut"] if self._server else ["kill", "kill", "stop"]
+        kinds = ["kill", "kill", "stop", "cut"] if self._has_sessions else ["kill", "kill", "stop"]
         kind = self._chance.choice(kinds)
         if not self._halt(pid, kind):
             self._restart(pid)
@@ -68,10 +74,17 @@ class Nemesis:
             os.kill(pid, signal.SIGCONT)
         else:
             self._stopped[pid] = time.monotonic() + self._chance.uniform(0.05, self._longest_stop)
-            if not self._server:
+            if not self._has_sessions:
                 # It may be holding the only lock that there is, and this process must not wait for that.
                 time.sleep(self._stopped[pid] - time.monotonic())
                 self._wake(all_of_them=True)
+
+    def _restart_the_server(self, server: Server) -> None:
+        how = self._chance.choice(["stop", "kill"])
+        connection.close()
+        server.stop() if how == "stop" else server.kill()
+        server.start()
+        self.done[f"database server: {how}"] += 1
 
     def look_after(self) -> None:
         """Let those go on that were stopped long enough."""
@@ -130,9 +143,9 @@ def end_sessions_of(pid: int) -> None:
 
 
 @contextmanager
-def nemesis(chance: Random, workers: int, longest_stop: float) -> Iterator[Nemesis]:
+def nemesis(chance: Random, workers: int, longest_stop: float, server: Server | None = None) -> Iterator[Nemesis]:
     """Within the block there are workers, and afterwards there are none."""
-    running = Nemesis(chance, workers, longest_stop)
+    running = Nemesis(chance, workers, longest_stop, server)
     try:
         yield running
     finally:

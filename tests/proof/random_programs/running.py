@@ -18,6 +18,7 @@ from tests.proof.random_programs.customers import Customers
 from tests.proof.random_programs.nemesis import Nemesis, nemesis
 from tests.proof.random_programs.plans import COUNTERS, Plan, make
 from tests.proof.recovery import until_quiet
+from tests.servers.server import Server
 from tests.shop.models import Counter
 from workflow_engine.domain.registry import registry
 from workflow_engine.models import WorkflowInstance
@@ -43,14 +44,32 @@ class Outcome:
     faults: Count[str]
 
 
-def run(seed: int, *, seconds: float, workers: int = 3, programs: int = 3, instances: int = 2) -> Outcome:
-    """Make programs, run several instances of each, let the nemesis loose for so long, and judge."""
+def run(
+    seed: int,
+    *,
+    seconds: float,
+    workers: int = 3,
+    programs: int = 3,
+    instances: int = 2,
+    server: Server | None = None,
+) -> Outcome:
+    """Make programs, run several instances of each, let the nemesis loose for so long, and judge.
+
+    Args:
+        seed: of the programs and of the nemesis.
+        seconds: that the nemesis has.
+        workers: processes.
+        programs: different ones.
+        instances: of each program.
+        server: that the default database is on, and that the nemesis may stop and kill.
+    """
     chance = Random(seed)  # noqa: S311 - a seed is to be repeated
     plans = [make(f"proof_random_{number}", chance) for number in range(programs)]
     with fresh_world(**SETTINGS), registry.isolated():
         for name in COUNTERS:
             Counter.objects.create(name=name)
-        with nemesis(chance, workers, longest_stop=0.4 if connection.vendor == "sqlite" else 4) as loose:
+        longest_stop = 0.4 if connection.vendor == "sqlite" else 4
+        with nemesis(chance, workers, longest_stop, server) as loose:
             customers = Customers(plans, instances, chance)
             _rage(loose, chance, customers, seconds)
             _calm(loose, customers)
