@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from tests.proof import hunts, programs
-from tests.proof.hunts import beside, crash_at
+from tests.proof.hunting import beside, crash_at, looked_at
 from tests.proof.mutants import Mutants, Patch, everywhere
 from workflow_engine.domain import state as states
 from workflow_engine.domain.decisions import failure, leases, outcome, requests, undo, waiting
@@ -57,16 +59,23 @@ def a_signal_consumed_before_its_handler_succeeded(patch: Patch) -> None:
     patch.setattr(waiting, "decide_signal_failure", consumed)
 
 
-@mutants.breaking(4, hunt=hunts.somebody_looks(programs.Waiting))
-def a_timeout_that_does_not_look_at_its_own_wait(patch: Patch) -> None:
-    """Stands for "a timeout that ignores the visit": no message carries a timeout here, it is read from the row; so an
-    instance that is looked at while it waits is taken to have waited long enough.
+@mutants.breaking(4, hunt=looked_at(programs.Waiting, after=programs.WAITS_FOR))
+def a_timeout_that_ignores_the_visit(patch: Patch) -> None:
+    """The timer of the first wait ends whatever wait is on when somebody looks. No message carries a timeout here, it
+    is read from the row; so the mutant has a memory.
     """
-    is_due = advancing._is_due
-    patch.setattr(advancing, "_is_due", lambda turn: turn.state.status == Status.AWAITING or is_due(turn))
+    is_due, timers = advancing._is_due, dict[UUID, datetime]()
+
+    def rings(turn: Turn) -> bool:
+        deadline = turn.state.deadline_at
+        if turn.state.status != Status.AWAITING or deadline is None:
+            return is_due(turn)
+        return timers.setdefault(turn.row.pk, deadline) <= turn.now
+
+    patch.setattr(advancing, "_is_due", rings)
 
 
-@mutants.breaking(11, hunt=hunts.somebody_looks(programs.Rounds))
+@mutants.breaking(11, hunt=looked_at(programs.Rounds, after=programs.BACKOFF))
 def a_sleep_that_ends_when_somebody_looks(patch: Patch) -> None:
     """Before its time."""
     is_due = advancing._is_due
@@ -105,7 +114,7 @@ def undo_not_recorded(patch: Patch) -> None:
     patch.setattr(undo, "decide_undone", forget)
 
 
-@mutants.breaking(6, hunt=beside(programs.Stubborn, hunts.cancel))
+@mutants.breaking(6, hunt=beside(programs.Stubborn, hunts.somebody_cancels))
 def undo_beside_a_live_lease(patch: Patch) -> None:
     """A cancellation does not wait for the activity."""
 
@@ -129,7 +138,7 @@ def a_lost_attempt_is_taken_for_one_that_did_nothing(patch: Patch) -> None:
 # --- ends, visits and attempts ----------------------------------------------------------------
 
 
-@mutants.breaking(13, hunt=hunts.a_request_after_the_end)
+@mutants.breaking(13, hunt=hunts.somebody_cancels_after_the_end)
 def the_end_is_not_checked(patch: Patch) -> None:
     """A request is carried out whatever the status; nor does the table of transitions stop it."""
     everywhere(patch, requests.why_not, lambda *_: None)

@@ -1,113 +1,52 @@
-"""Hunts: cases that provoke one kind of bug each. In the engine as it is they find nothing; they catch mutants."""
+"""The hunts that have a name: what somebody does beside an activity or a step, and whole cases."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
-from typing import Any
 from uuid import UUID
 
-from django.db import connection, connections, transaction
+from django.db import connections, transaction
 
-from tests.proof import broker, ledger, programs, wrong_clocks
-from tests.proof.cases import Case, fresh_world, judged, life_of
+from tests.proof import broker, programs, wrong_clocks
+from tests.proof.cases import Case, fresh_world, judged
 from tests.proof.clients import request, send, start
-from tests.proof.crashing import Place, Work, crashed, interrupted, traced
-from tests.proof.deeds import interrupt_with
+from tests.proof.crashing import crashed, interrupted
 from tests.proof.faults import breaking_commits
+from tests.proof.hunting import Attempt, after_a_backoff, another_worker_looks
 from tests.proof.programs import LEASE
 from tests.proof.recovery import pass_time, until_quiet, work
-from tests.proof.scenarios import PUSHING, SCENARIOS
+from tests.proof.scenarios import PUSHING
 from tests.traps.background import connection_settings, in_thread
 from workflow_engine import engine, failpoints
 from workflow_engine.domain.registry import registry
 from workflow_engine.engine.driving import drive
-from workflow_engine.models import WorkflowEvent, WorkflowInstance
+from workflow_engine.models import WorkflowInstance
 from workflow_engine.tick import tick
 
-Attempt = Callable[[Work], None]
-"""How a part of a hunt is run: errors of a mutant must not hide what it did to the tables."""
-
-Hunt = Callable[[Attempt], Case]
-
-ALWAYS = ("sqlite", "postgresql", "mysql")
-SERVERS = ("postgresql", "mysql")
-
-SECOND = timedelta(seconds=1)
-
-
-def strictly(part: Work) -> None:
-    """Any error is one."""
-    part()
-
-
-def whatever_happens(part: Work) -> None:
-    """An error of the mutant is noted, and the tables are judged all the same."""
-    try:
-        part()
-    except Exception as error:  # noqa: BLE001 - a mutant may do anything
-        ledger.write("broke", error=repr(error))
-        if not connection.in_atomic_block:
-            connection.close()
-
-
-def crash_at(scenario: str, *places: Place, **settings: Any) -> Hunt:
-    """Processes die at these places, one after the other."""
-    found = next(each for each in SCENARIOS if each.name == scenario)
-
-    def hunt(attempt: Attempt) -> Case:
-        with life_of(found, **settings) as live:
-            for place in places:
-                attempt(partial(crashed, live, place))
-            attempt(partial(traced, live))
-            return judged()
-
-    return hunt
-
-
-def beside(program: Any, *works: Callable[[UUID], object], **settings: Any) -> Hunt:
-    """While the activity runs, or the step, this happens."""
-
-    def hunt(attempt: Attempt) -> Case:
-        with fresh_world(**settings):
-            instance = start(program, "the start")
-            interrupt_with(lambda: [each(instance) for each in works])
-            attempt(until_quiet)
-            return judged()
-
-    return hunt
-
-
-def another_worker_looks(instance: UUID) -> None:
-    """Mail comes, so that another worker looks at the instance now."""
-    send(instance, "whatever", "mail")
-    work()
+# --- beside an activity or a step -------------------------------------------------------------
 
 
 def another_worker_dies_with_it(_: UUID) -> None:
     """The lease runs out, the attempt is given up, and whoever makes the next one dies in it."""
     pass_time(LEASE * 1.1)
     work()
-    pass_time(11 * SECOND)
-    assert crashed(work, "activity.before")
+    assert crashed(after_a_backoff, "activity.before")
 
 
 def another_worker_is_an_hour_ahead(instance: UUID) -> None:
-    """By the clock of his machine; and he looks twice."""
+    """By the clock of his machine."""
     with wrong_clocks.ahead(timedelta(hours=1)):
         another_worker_looks(instance)
-    with wrong_clocks.ahead(timedelta(hours=1, seconds=11)):
-        work()
+        after_a_backoff()
 
 
 def another_session_is_in_another_zone(instance: UUID) -> None:
-    """Five and a half hours east; and its worker looks twice."""
+    """Five and a half hours east."""
     with connection_settings(OPTIONS={"init_command": "SET SESSION time_zone = '+05:30'"}):
         another_worker_looks(instance)
-        pass_time(11 * SECOND)
-        work()
+        after_a_backoff()
 
 
 def another_thread_takes_a_turn(instance: UUID) -> None:
@@ -116,53 +55,13 @@ def another_thread_takes_a_turn(instance: UUID) -> None:
         in_thread(lambda: engine.advance(instance)).result(timeout=20)
 
 
-def cancel(instance: UUID) -> None:
-    """Somebody cancels, and a worker looks at it."""
+def somebody_cancels(instance: UUID) -> None:
+    """And a worker looks at it."""
     request("cancel", instance)
     work()
 
 
-def the_killer(attempt: Attempt) -> Case:
-    """A step that kills whoever runs it; nobody should have to die more often than allowed."""
-    with fresh_world():
-        start(programs.Killer, "the killer")
-        for _ in range(9):
-            attempt(partial(crashed, until_quiet, "never"))
-        return judged()
-
-
-def somebody_looks(program: Any) -> Hunt:
-    """While it waits for its time, mail comes that it does not want."""
-
-    def hunt(attempt: Attempt) -> Case:
-        with fresh_world():
-            instance = start(program, "the start")
-            attempt(work)
-            pass_time(11 * SECOND)
-            attempt(work)
-            attempt(partial(another_worker_looks, instance))
-            attempt(until_quiet)
-            return judged()
-
-    return hunt
-
-
-def nobody_repairs_it(attempt: Attempt) -> Case:
-    """What fails goes on failing."""
-    with fresh_world():
-        start(programs.Repaired, "the start")
-        attempt(until_quiet)
-        return judged()
-
-
-def a_signal_is_handled_and_fails_once(attempt: Attempt) -> Case:
-    """Judged between the two attempts of its handler."""
-    with fresh_world():
-        instance = start(programs.Approvals, "the start")
-        attempt(work)
-        send(instance, "approved", "the first")
-        attempt(work)
-        return judged(at_rest=False)
+# --- clients ----------------------------------------------------------------------------------
 
 
 def two_tenants_use_one_key(attempt: Attempt) -> Case:
@@ -193,26 +92,81 @@ def a_start_is_taken_back(attempt: Attempt) -> Case:
 
     with fresh_world(**PUSHING):
         attempt(change_ones_mind)
-        ledger.replace(entry for entry in ledger.read() if entry["what"] != "started")
         attempt(until_quiet)
         return judged()
 
 
-def commits_break_off(attempt: Attempt) -> Case:
-    """Those of a start, of a signal without a key, and of the steps; each of them in both ways."""
+def the_answer_to_a_signal_is_lost(attempt: Attempt) -> Case:
+    """Its sender gave it no key, and does not know whether it is there."""
     with fresh_world():
         instance = start(programs.Waiting, "the start")
-        for carried_out in (True, False):
-            with breaking_commits(carried_out=carried_out):
-                attempt(partial(start, programs.Ladder, f"a start, {carried_out}"))
-            for after in range(5):
-                attempt(partial(start, programs.Errands, f"{after}, {carried_out}"))
-                with breaking_commits(carried_out=carried_out, after=after):
-                    attempt(work)
         with breaking_commits(carried_out=True):
-            attempt(lambda: engine.signal(instance, "maybe", {"call": "without a key"}))
+            attempt(partial(engine.signal, instance, "maybe", {"call": "without a key"}))
         attempt(until_quiet)
         return judged()
+
+
+def a_signal_is_handled_and_fails_once(attempt: Attempt) -> Case:
+    """Judged between the two attempts of its handler."""
+    with fresh_world():
+        instance = start(programs.Approvals, "the start")
+        attempt(work)
+        send(instance, "approved", "the first")
+        attempt(work)
+        return judged(at_rest=False)
+
+
+def somebody_cancels_after_the_end(attempt: Attempt) -> Case:
+    """Too late."""
+    with fresh_world():
+        instance = start(programs.Ladder, "the start")
+        attempt(until_quiet)
+        attempt(partial(somebody_cancels, instance))
+        attempt(until_quiet)
+        return judged()
+
+
+# --- the database -----------------------------------------------------------------------------
+
+
+def a_step_is_not_committed(attempt: Attempt) -> Case:
+    """The connection breaks before its COMMIT arrives."""
+    with fresh_world():
+        instance = start(programs.Ladder, "the start")
+        with breaking_commits(carried_out=False):
+            attempt(partial(drive, instance, "default"))
+        attempt(until_quiet)
+        return judged()
+
+
+def a_lock_is_waited_for_too_long(attempt: Attempt) -> Case:
+    """Another session has written the event with the next number and does not end; MariaDB gives up waiting for it."""
+    with fresh_world(), connection_settings(OPTIONS={"init_command": "SET SESSION innodb_lock_wait_timeout = 1"}):
+        instance = start(programs.Ladder, "the start")
+        other = connections.create_connection("default")
+        other.set_autocommit(False)
+        with other.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO workflow_events (instance_id, seq, kind, step, visit, attempt, actor, `trigger`, data,"
+                " created_at) SELECT instance_id, 2, kind, step, visit, attempt, actor, `trigger`, data, created_at"
+                " FROM workflow_events"
+            )
+        tries: list[str] = []
+
+        def reached(name: str) -> None:
+            if name == "history.before":
+                tries.append(name)
+                if len(tries) == 2:
+                    other.rollback()
+
+        with failpoints.installed(reached):
+            attempt(partial(drive, instance, "default"))
+        other.close()
+        attempt(until_quiet)
+        return judged()
+
+
+# --- code and failures ------------------------------------------------------------------------
 
 
 def somebody_else_runs_other_code(attempt: Attempt) -> Case:
@@ -224,6 +178,27 @@ def somebody_else_runs_other_code(attempt: Attempt) -> Case:
             attempt(partial(drive, instance, "default"))
         attempt(until_quiet)
         return judged()
+
+
+def nobody_repairs_it(attempt: Attempt) -> Case:
+    """What fails goes on failing, as often as it is tried."""
+    with fresh_world():
+        start(programs.Repaired, "the start")
+        attempt(work)
+        attempt(after_a_backoff)
+        return judged(at_rest=False)
+
+
+def the_killer(attempt: Attempt) -> Case:
+    """A step that kills whoever runs it; nobody should have to die more often than allowed."""
+    with fresh_world(MAX_RECOVERIES=2):
+        start(programs.Killer, "the killer")
+        for _ in range(5):
+            attempt(partial(crashed, until_quiet, "never"))
+        return judged()
+
+
+# --- recovery ---------------------------------------------------------------------------------
 
 
 def one_queue_takes_nothing(attempt: Attempt) -> Case:
@@ -268,47 +243,5 @@ def all_deliveries_at_once(attempt: Attempt) -> Case:
             interrupted(partial(drive, instance, "default"), "suspect.after", following)
 
         attempt(deliver)
-        attempt(until_quiet)
-        return judged()
-
-
-def a_request_after_the_end(attempt: Attempt) -> Case:
-    """Somebody wants to cancel what is over."""
-    with fresh_world():
-        instance = start(programs.Ladder, "the start")
-        attempt(until_quiet)
-        attempt(partial(cancel, instance))
-        attempt(until_quiet)
-        return judged()
-
-
-def a_lock_is_waited_for_too_long(attempt: Attempt) -> Case:
-    """Another session has written the event with the next number and does not end; MariaDB gives up waiting for it."""
-    with fresh_world():
-        instance = start(programs.Ladder, "the start")
-        other = connections.create_connection("default")
-        other.set_autocommit(False)
-        event = WorkflowEvent.objects.get(instance_id=instance)
-        with other.cursor() as cursor:
-            cursor.execute(
-                "INSERT INTO workflow_events (instance_id, seq, kind, step, visit, attempt, actor, `trigger`, data,"
-                " created_at) SELECT instance_id, 2, kind, step, visit, attempt, actor, `trigger`, data, created_at"
-                " FROM workflow_events WHERE id = %s",
-                [event.pk],
-            )
-        with connection.cursor() as cursor:
-            cursor.execute("SET SESSION innodb_lock_wait_timeout = 1")
-        tries: list[str] = []
-
-        def reached(name: str) -> None:
-            if name == "history.before":
-                tries.append(name)
-                if len(tries) == 2:
-                    other.rollback()
-
-        with failpoints.installed(reached):
-            # Not by a worker, whose connection may be a new one.
-            attempt(partial(drive, instance, "default"))
-        other.close()
         attempt(until_quiet)
         return judged()

@@ -17,7 +17,8 @@ from tests.shop.models import Counter
 from workflow_engine import Await, Context, Fail, Goto, Outcome, RetryPolicy, Signal, Sleep, Workflow, activity, step
 from workflow_engine.domain.registry import registry
 
-SIX = RetryPolicy(max_attempts=6, initial_delay=10, multiplier=1, jitter=False)
+BACKOFF = timedelta(seconds=10)
+SIX = RetryPolicy(max_attempts=6, initial_delay=BACKOFF, multiplier=1, jitter=False)
 ONCE = RetryPolicy(max_attempts=1)
 LEASE = timedelta(seconds=60)
 WAITS_FOR = timedelta(hours=1)
