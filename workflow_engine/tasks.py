@@ -20,7 +20,7 @@ from django.db import InterfaceError, OperationalError, close_old_connections, c
 from workflow_engine import clock, conf
 from workflow_engine import engine as verbs
 from workflow_engine.engine.connections import limit_idle_transactions
-from workflow_engine.engine.driving import drive
+from workflow_engine.engine.driving import drive_patiently
 from workflow_engine.engine.turns import Answer
 from workflow_engine.models import WorkflowInstance, WorkflowWorker
 from workflow_engine.prune import prunable
@@ -47,10 +47,10 @@ _registrations: dict[tuple[int, str], Registration] = {}
 def advance(instance_id: str, using: str = "default", queue: str = "") -> None:
     """Drive one instance until it parks, or until a step asks for another queue than this message's."""
     _prepare(using)
-    driven = drive(UUID(instance_id), using, queue=queue)
-    if driven.answer == Answer.NOT_DUE and (early := _earliness(UUID(instance_id), using)):
+    driven = drive_patiently(UUID(instance_id), using, queue=queue)
+    if driven.answer == Answer.NOT_DUE and (early := _earliness(UUID(instance_id), using)) is not None:
         time.sleep(early.total_seconds())
-        drive(UUID(instance_id), using, queue=queue)
+        drive_patiently(UUID(instance_id), using, queue=queue)
 
 
 @shared_task(name="workflow_engine.tick", **OPTIONS)
@@ -138,9 +138,11 @@ def _prepare(using: str) -> None:
 
 
 def _earliness(instance_id: UUID, using: str) -> timedelta | None:
-    """How long until the instance is due, if that is soon enough to wait for it here, outside any transaction."""
+    """How long until the instance is due, if that is soon enough to wait for it here, outside any transaction. Nothing,
+    if it has become due since it was found to be early: nobody else may come for it.
+    """
     due_at = WorkflowInstance.objects.using(using).filter(pk=instance_id).values_list("due_at", flat=True).first()
     if due_at is None:
         return None
-    early = due_at - clock.now(using)
-    return early if timedelta() < early <= LONGEST_WAIT else None
+    early = max(due_at - clock.now(using), timedelta())
+    return early if early <= LONGEST_WAIT else None

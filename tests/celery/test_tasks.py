@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,15 +11,16 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 pytest.importorskip("celery", reason="needs Celery: pip install -e '.[services]'")
 
 from tests.celery.brokers import MEMORY, app_at, messages
 from tests.celery.recording import Sent
 from tests.traps import needs
-from tests.traps.background import connection_settings, in_thread
-from workflow_engine import Context, Outcome, Sleep, Workflow, clock, engine, step, tasks
+from tests.traps.background import PATIENCE, connection_settings, in_thread, wait_for
+from workflow_engine import Context, Outcome, Sleep, Workflow, clock, engine, failpoints, step, tasks
+from workflow_engine.engine.locking import lock
 from workflow_engine.exceptions import UnknownWorkflowError
 from workflow_engine.models import WorkflowEvent, WorkflowInstance, WorkflowWorker
 from workflow_engine.testing import reload
@@ -109,6 +111,77 @@ def test_a_message_that_comes_much_too_early_leaves_the_instance_to_tick(nap: ty
     assert time.monotonic() - started < 1
     row = reload(instance)
     assert (row.status, row.poll_at) == ("sleeping", row.due_at)
+
+
+def test_a_message_found_early_by_a_moment_that_is_then_over_is_not_given_up(
+    nap: type[Workflow], sent: list[Sent]
+) -> None:
+    instance = engine.start(nap, context={"seconds": 5})
+    tasks.advance(str(instance.pk))
+    until: list[timedelta] = [timedelta(seconds=5)]
+
+    def reached(name: str) -> None:
+        if name == "commit.after" and until:
+            clock.shift(until.pop())
+
+    with failpoints.installed(reached):
+        tasks.advance(str(instance.pk))
+    assert reload(instance).status == "completed"
+
+
+@needs.server
+@pytest.mark.parametrize("suspect", [False, True])
+def test_a_message_whose_row_is_being_looked_at_comes_again_instead_of_leaving_it_to_tick(
+    suspect: bool, digest: type[Workflow], sent: list[Sent]
+) -> None:
+    """A tick, a heartbeat or a message that is early locks a row for a moment and drives nothing."""
+    instance = engine.start(digest)
+    WorkflowInstance.objects.filter(pk=instance.pk).update(suspect=suspect)
+    looks, tries = 3, 0
+    locked, seen = threading.Semaphore(0), threading.Semaphore(0)
+
+    def look() -> None:
+        with transaction.atomic():
+            lock(instance.pk, "default")
+            locked.release()
+            assert seen.acquire(timeout=PATIENCE)
+
+    def reached(name: str) -> None:
+        nonlocal tries
+        if threading.current_thread() is not threading.main_thread() or name != "lock.after":
+            return
+        tries += 1
+        if tries == looks:
+            seen.release()
+            looker.result(PATIENCE)
+
+    looker = in_thread(look)
+    assert locked.acquire(timeout=PATIENCE)
+    with failpoints.installed(reached):
+        tasks.advance(str(instance.pk))
+    assert tries > looks
+    row = reload(instance)
+    assert (row.status, row.suspect, row.recoveries) == ("completed", False, 0)
+
+
+@needs.server
+def test_a_message_whose_row_is_kept_locked_is_given_up_soon(digest: type[Workflow], sent: list[Sent]) -> None:
+    """Who keeps it takes a turn, and looks at the instance afterwards; a worker has other things to do."""
+    instance = engine.start(digest)
+    locked, over = threading.Event(), threading.Event()
+
+    def work() -> None:
+        with transaction.atomic():
+            lock(instance.pk, "default")
+            locked.set()
+            wait_for(over)
+
+    worker = in_thread(work)
+    wait_for(locked)
+    tasks.advance(str(instance.pk))
+    over.set()
+    worker.result(PATIENCE)
+    assert reload(instance).status == "pending"
 
 
 def test_a_process_that_drives_makes_itself_known(digest: type[Workflow], sent: list[Sent]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -22,6 +23,11 @@ logger = logging.getLogger("workflow_engine")
 
 _ELSEWHERE = frozenset({Answer.LOCKED, Answer.GONE, Answer.HANDED_OVER})
 """Answers after which the mailbox is somebody else's matter."""
+
+A_MOMENT = (0.01, 0.02, 0.05, 0.1)
+"""Seconds between tries. Who only looks keeps a lock for milliseconds. Waiting much longer would let the messages that
+come for one instance during a long step of it occupy all workers.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,39 @@ def drive(instance_id: UUID, using: str, *, stop: Callable[[], bool] = never, qu
     except (DatabaseError, InterfaceError, StaleWriteError) as error:
         return _give_up(instance_id, using, turns, error)
     return Driven(turns, advanced.answer)
+
+
+def drive_patiently(
+    instance_id: UUID,
+    using: str,
+    *,
+    stop: Callable[[], bool] = never,
+    queue: str | None = None,
+    pauses: Iterable[float] = A_MOMENT,
+    wait: Callable[[float], object] = time.sleep,
+) -> Driven:
+    """Like `drive`, for who alone will come for the instance: a row found locked is tried again a few times.
+
+    Many lock a row for a moment and drive nothing: a worker that only sees that it is held, a heartbeat, a tick, a
+    message that is early. Walking away from them would leave the instance, due and held, until its hold or the grace of
+    its message runs out. Who keeps the lock for longer takes a turn, and looks at the instance again afterwards.
+
+    Args:
+        instance_id: of the instance.
+        using: the database alias.
+        stop: as for `drive`.
+        queue: as for `drive`.
+        pauses: so many seconds before each further try.
+        wait: for so many seconds; a true answer ends the patience.
+    """
+    driven = drive(instance_id, using, stop=stop, queue=queue)
+    turns = driven.turns
+    for pause in pauses:
+        if driven.answer != Answer.LOCKED or wait(pause):
+            break
+        driven = drive(instance_id, using, stop=stop, queue=queue)
+        turns += driven.turns
+    return Driven(turns, driven.answer)
 
 
 def _turn(instance_id: UUID, using: str, mode: Mode) -> Advanced:

@@ -6,7 +6,6 @@ import logging
 import random
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from uuid import UUID
 
 from django.db import DatabaseError, InterfaceError, connections
@@ -15,7 +14,7 @@ from workflow_engine import clock, conf
 from workflow_engine.domain.registry import registry
 from workflow_engine.engine import advancing, claims
 from workflow_engine.engine.connections import limit_idle_transactions
-from workflow_engine.engine.driving import Driven, drive
+from workflow_engine.engine.driving import A_MOMENT, Driven, drive_patiently
 from workflow_engine.engine.infrastructure import is_infrastructure
 from workflow_engine.engine.turns import Answer, Mode
 from workflow_engine.models import WorkflowInstance, WorkflowSignal, WorkflowWorker
@@ -29,7 +28,8 @@ Report = Callable[[UUID, Driven], None]
 _BATCH = 20
 _TROUBLE_LIMIT = 30
 _LONGEST_PAUSE = 30.0
-_LOCKED_PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+_PATIENCE_WITH_WHAT_IS_HELD = (*A_MOMENT, 0.2, 0.5)
+"""Longer than a message's: nobody else comes for it, and who holds it keeps the others away."""
 
 
 class Worker:
@@ -110,27 +110,14 @@ class Worker:
             return sorted_mail.answer == Answer.ADVANCED
         if held != Answer.ADVANCED:
             return False
-        driven = self._drive_held(instance_id)
+        stopping = self._stopping
+        driven = drive_patiently(
+            instance_id, self.using, stop=stopping.is_set, pauses=_PATIENCE_WITH_WHAT_IS_HELD, wait=stopping.wait
+        )
         self._registration.renew()
         if self._report is not None:
             self._report(instance_id, driven)
         return True
-
-    def _drive_held(self, instance_id: UUID) -> Driven:
-        """Drive what this worker holds. A row found locked is tried again, a moment later, a few times.
-
-        Another worker that wants the instance locks it for an instant, only to see that it is held; walking away then
-        would leave it, due and held, until the hold runs out. Who keeps the lock longer takes a turn of its own, and
-        writes with that when the instance is looked at next.
-        """
-        driven = drive(instance_id, self.using, stop=self._stopping.is_set)
-        turns = driven.turns
-        for pause in _LOCKED_PAUSES:
-            if driven.answer != Answer.LOCKED or self._stopping.wait(pause):
-                break
-            driven = drive(instance_id, self.using, stop=self._stopping.is_set)
-            turns += driven.turns
-        return replace(driven, turns=turns)
 
     def _endure(self, error: Exception, times: int) -> None:
         """Wait for a database that has trouble, longer each time; anything else, or too much of it, is raised."""

@@ -134,7 +134,9 @@ def killed_in_the_middle(file: Path) -> int:
 
 def _worker(name: str, queue: str, concurrency: int) -> list[str]:
     celery = ["-m", "celery", "-A", "tests.celery.live.project", "worker", "--pool", "prefork", "-l", "INFO"]
-    return [*celery, "--without-gossip", "--without-mingle", "-c", str(concurrency), "-n", f"{name}@%h", "-Q", queue]
+    # Two runs may share a broker, and a node's name is that of its mailbox there.
+    node = f"{name}_{cells.queue()}@%h"
+    return [*celery, "--without-gossip", "--without-mingle", "-c", str(concurrency), "-n", node, "-Q", queue]
 
 
 WORKER = ("worker", *_worker("worker", cells.queue(), 2))
