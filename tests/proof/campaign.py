@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
+import platform
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import django
+from django.db import connection
 
 from tests.databases import ENGINE, TITLES
 from tests.proof.cases import Case
@@ -32,26 +36,42 @@ def seeds(usually: int) -> range:
 
 @dataclass
 class Campaign:
-    """What has been done so far in this run."""
+    """What has been done so far in this run.
+
+    `part`: which of the campaign's parts goes on.
+    """
 
     database: str = TITLES[ENGINE]
-    cases: int = 0
+    part: str = ""
+    ran_on: dict[str, str] = field(default_factory=dict)
+    cases: Counter[str] = field(default_factory=Counter)
+    """By part."""
+    seeds: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    """By part."""
     crashes: Counter[str] = field(default_factory=Counter)
     """By the number of those that came before in the same case: 1, 2, 3."""
     failpoints: Counter[str] = field(default_factory=Counter)
     """How often a process died at each."""
     interruptions: Counter[str] = field(default_factory=Counter)
     """By who had his turn in the middle of somebody else's."""
+    switches: int = 0
+    """How often another thread went on than before, between two SQL statements."""
     faults: Counter[str] = field(default_factory=Counter)
-    """Of the database, by kind."""
-    seeds: list[str] = field(default_factory=list)
+    """By kind."""
     seen: Counter[str] = field(default_factory=Counter)
     violations: int = 0
     mutants: dict[str, dict[str, object]] = field(default_factory=dict)
+    """Those that were caught."""
+
+    def tries(self, seed: int) -> None:
+        """The part goes on with that seed."""
+        if seed not in self.seeds[self.part]:
+            self.seeds[self.part].append(seed)
 
     def note(self, case: Case) -> None:
         """Count a case in."""
-        self.cases += 1
+        self.ran_on = self.ran_on or _ran_on()
+        self.cases[self.part] += 1
         dead = {entry["who"] for entry in case.evidence.entries("died")}
         hits = [entry["place"] for entry in case.evidence.entries("hit") if entry["pid"] in dead]
         self.failpoints.update(hits)
@@ -65,6 +85,11 @@ class Campaign:
             Path(folder).mkdir(parents=True, exist_ok=True)
             text = json.dumps(vars(self), indent=2, sort_keys=True, ensure_ascii=False)
             Path(folder, f"{ENGINE}-{os.getpid()}.json").write_text(text + "\n")
+
+
+def _ran_on() -> dict[str, str]:
+    version = ".".join(map(str, connection.get_database_version()))
+    return {"Python": platform.python_version(), "Django": django.get_version(), TITLES[ENGINE]: version}
 
 
 def explain(case: Case, scenario: str, what: Sequence[object]) -> str:

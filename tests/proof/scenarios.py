@@ -78,6 +78,13 @@ def _answer(instance: UUID | None) -> None:
     work()
 
 
+def _answer_and_be_late(instance: UUID | None) -> None:
+    """The signal is there in time, and nobody looks until the deadline has passed."""
+    send(instance or the_one(), "yes", "the answer")
+    pass_time_until(HOUR + 1)
+    work()
+
+
 def _answer_and_another(instance: UUID | None) -> None:
     for call in ("the first", "the second", "one too many"):
         send(instance or the_one(), "approved", call)
@@ -184,6 +191,9 @@ SCENARIOS = (
     Scenario(name="start in a transaction", prepare=_nothing, operate=_start_inside_a_transaction, ends=COMPLETED),
     Scenario(name="steps", prepare=_started(programs.Ladder), operate=_work, ends=COMPLETED),
     Scenario(name="signal", prepare=_parked(programs.Waiting), operate=_answer, ends=COMPLETED),
+    Scenario(
+        name="signal, looked at late", prepare=_parked(programs.Waiting), operate=_answer_and_be_late, ends=COMPLETED
+    ),
     Scenario(name="signals", prepare=_parked(programs.Approvals), operate=_answer_and_another, ends=COMPLETED),
     Scenario(name="early signal", prepare=_nothing, operate=_answer_early, ends=COMPLETED),
     Scenario(name="timeout", prepare=_parked(programs.Waiting), operate=_wait_in_vain, ends=frozenset({"awaiting"})),

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_a_commit_may_break_off_anywhere(scenario: Scenario, campaign: Campaign) -> None:
     commits = commits_of(scenario)
     for seed in seeds(usually=4 if THOROUGH else 2):
-        campaign.seeds.append(f"broken commits of {scenario.name}: {seed}")
+        campaign.tries(seed)
         chance = random.Random(f"{scenario.name} {seed}")  # noqa: S311 - a seed is to be repeated
         at, carried_out = chance.randrange(commits), seed % 2 == 0
         with life_of(scenario) as live:

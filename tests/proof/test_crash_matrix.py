@@ -48,7 +48,7 @@ def test_processes_may_die_while_others_recover_what_they_left(
     scenario: Scenario, traces: Traces, campaign: Campaign
 ) -> None:
     for seed in seeds(usually=3 if THOROUGH else 1):
-        campaign.seeds.append(f"crashes of {scenario.name}: {seed}")
+        campaign.tries(seed)
         chance = random.Random(f"{scenario.name} {seed}")  # noqa: S311 - a seed is to be repeated
         passings = len(traces[scenario.name])
         hit(scenario, [chance.randrange(passings) for _ in range(3)], campaign, f"seed {seed}")

@@ -83,7 +83,7 @@ def test_somebody_else_may_come_in_between(scenario: Scenario, campaign: Campaig
     points = trace(scenario)
     outside = [number for number, point in enumerate(points) if point.outside]
     for seed in seeds(usually=12 if THOROUGH else 2):
-        campaign.seeds.append(f"interruptions of {scenario.name}: {seed}")
+        campaign.tries(seed)
         chance = random.Random(f"{scenario.name} {seed}")  # noqa: S311 - a seed is to be repeated
         at, other = chance.choice(outside), chance.choice(list(OTHERS))
         case = interrupt(scenario, at, other)

@@ -49,7 +49,7 @@ def test_random_programs_count_as_planned_although_the_database_server_is_killed
 
 def note(outcome: Outcome, seed: int, campaign: Campaign) -> None:
     """Count it in, and look whether all is well."""
-    campaign.seeds.append(f"programs: {seed}")
+    campaign.tries(seed)
     campaign.note(outcome.case)
     campaign.faults.update(outcome.faults)
     assert outcome.complaints == [], f"{SEEDS_VARIABLE}={seed}:{seed + 1}, {dict(outcome.faults)}"
