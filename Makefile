@@ -1,5 +1,6 @@
 # make demo, make test, make check. Each creates .venv first, once, with nothing but a Python 3.11 or newer.
-# make test-services also needs a PostgreSQL, a MariaDB and a Redis; make demo-celery the first and the last of them.
+# make test-services also needs a PostgreSQL, a MariaDB and a Redis; make demo-celery the first and the last of them;
+# make chaos needs the programs of these servers and of RabbitMQ, and starts its own.
 # Written for GNU make 3.81, the one that macOS has.
 
 # The Python to build .venv with. Empty: the first of CANDIDATES that will do.
@@ -17,6 +18,11 @@ ON_SERVERS = $(wildcard tests/engine tests/traps tests/worker tests/model) tests
 PYTEST =
 # Of a campaign: so many seeds, or from one to another, for example SEEDS=500:700
 SEEDS = 100
+# Of live chaos: the cell, how long, and what the programs and the order of the faults are made from.
+DATABASE = postgresql
+BROKER = redis
+SECONDS = 200
+SEED = 1
 
 SHELL = /bin/sh
 MAKEFLAGS += --no-print-directory
@@ -38,7 +44,8 @@ endif
 endif
 endif
 
-.PHONY: help demo demo-celery test test-browser test-services chaos-interleave chaos-programs check lint clean stale
+.PHONY: help demo demo-celery test test-browser test-services chaos chaos-cell chaos-servers chaos-interleave
+.PHONY: chaos-programs check lint clean stale
 
 help:
 	@echo "make demo           a small shop runs 200 orders through a workflow (SQLite, no server)"
@@ -46,6 +53,9 @@ help:
 	@echo "make test           the tests (SQLite, no server), but for those in a browser"
 	@echo "make test-browser   the admin in headless Chromium, which has to be installed"
 	@echo "make test-services  the tests of the engine on PostgreSQL and on MariaDB; fails if one of them is missing"
+	@echo "make chaos          Celery workers on private servers; everything is killed, stopped and cut off, in each of 4 cells"
+	@echo "make chaos-cell     one of them: DATABASE=mariadb BROKER=rabbitmq SECONDS=200 SEED=1"
+	@echo "make chaos-servers  the private servers alone are killed and started again"
 	@echo "make chaos-interleave  threads meet, one SQL statement at a time, in an order that each of SEEDS=100 decides"
 	@echo "make chaos-programs    workers run workflows made by chance, are killed, stopped and cut off; SEEDS=100 too"
 	@echo "make check          everything a change must pass: format, lint, types, layers, migrations, tests with coverage"
@@ -92,6 +102,20 @@ chaos-programs: $(WITH_SERVICES)
 	    $(BIN)/python -m pytest -q tests/proof/random_programs $(PYTEST) || failed="$$failed $$engine"; \
 	done; \
 	test -z "$$failed" || { echo "Failed on:$$failed." >&2; exit 1; }
+
+# The servers are private ones, on 127.0.0.1, and gone afterwards.
+chaos: chaos-servers
+	@failed=; \
+	for cell in 'postgresql redis' 'postgresql rabbitmq' 'mariadb redis' 'mariadb rabbitmq'; do \
+	  $(MAKE) chaos-cell DATABASE=$${cell% *} BROKER=$${cell#* } || failed="$$failed, $$cell"; \
+	done; \
+	test -z "$$failed" || { echo "Failed$$failed." >&2; exit 1; }
+
+chaos-servers: $(WITH_SERVICES)
+	@$(BIN)/python -m pytest -q -m services tests/servers $(PYTEST)
+
+chaos-cell: $(WITH_SERVICES)
+	@$(BIN)/python -m tests.celery.chaos --database $(DATABASE) --broker $(BROKER) --seconds $(SECONDS) --seed $(SEED)
 
 check: lint
 	@echo "== tests, with branch coverage"

@@ -163,6 +163,9 @@ def test_plain_make_lists_the_targets(project: Path, programs: Path) -> None:
         "test",
         "test-browser",
         "test-services",
+        "chaos",
+        "chaos-cell",
+        "chaos-servers",
         "chaos-interleave",
         "chaos-programs",
         "check",
@@ -187,6 +190,18 @@ def test_one_server_that_fails_does_not_hide_the_other_and_fails_the_whole(proje
     assert ran.returncode != 0
     assert ran.stdout.splitlines()[2:] == ["== postgresql", "postgresql", "== mysql", "mysql"]
     assert ran.stderr.splitlines()[0] == "Failed on: postgresql mysql."
+
+
+def test_live_chaos_goes_through_all_cells_even_if_one_of_them_fails(project: Path, programs: Path) -> None:
+    failing = WORKING.replace("  *) echo", '  *"mariadb --broker redis"*) exit 3 ;;\n  *) echo')
+    add_python(programs, "python3", failing)
+    ran = make(project, programs, "chaos", "SECONDS=5", "SEED=7")
+    assert ran.returncode != 0
+    assert ran.stderr.splitlines()[-2] == "Failed, mariadb redis."
+    cells = ["postgresql --broker redis", "postgresql --broker rabbitmq", "mariadb --broker rabbitmq"]
+    assert calls(programs)[2:] == ["-m pytest -q -m services tests/servers"] + [
+        f"-m tests.celery.chaos --database {cell} --seconds 5 --seed 7" for cell in cells
+    ]
 
 
 def test_what_it_takes_to_build_a_driver_is_said_when_that_fails(project: Path, programs: Path) -> None:

@@ -38,7 +38,7 @@ def fresh_world(**settings: Any) -> Iterator[None]:
         stack.enter_context(ledger.kept_in(Path(folder) / "ledger"))
         stack.enter_context(programs.known())
         stack.enter_context(override_settings(WORKFLOW_ENGINE=settings))
-        stack.enter_context(_listening())
+        stack.enter_context(listening())
         stack.enter_context(deeds.interruptible())
         stack.callback(clock.reset_shift)
         broker.jobs.clear()
@@ -102,7 +102,8 @@ def _told(event: Any, **_: Any) -> None:
 
 
 @contextmanager
-def _listening() -> Iterator[None]:
+def listening() -> Iterator[None]:
+    """Within the block what receivers are told is noted."""
     for each in signals.BY_EVENT_KIND.values():
         each.connect(_told)
     try:

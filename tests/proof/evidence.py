@@ -51,6 +51,14 @@ class Evidence:
         return (entry for entry in self.ledger if entry["what"] in what)
 
     @cached_property
+    def committed(self) -> dict[int, datetime]:
+        """When each signal was committed at the latest, as its sender knows, if he lived to note it."""
+        first: dict[int, datetime] = {}
+        for entry in self.entries("sent"):
+            first.setdefault(entry["mail"], datetime.fromisoformat(entry["committed_at"]))
+        return first
+
+    @cached_property
     def begun(self) -> list[Entry]:
         """Every run of user code that began, in order."""
         return list(self.entries("began"))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Sequence
+from contextlib import closing
 
 from tests.servers.server import HOST, Server, program
 
@@ -38,3 +39,10 @@ class MariaDB(Server):
         import MySQLdb
 
         MySQLdb.connect(host=HOST, port=self.port, user="root", connect_timeout=5).close()
+
+    def create(self, database: str) -> None:
+        """Make an empty database."""
+        import MySQLdb
+
+        with closing(MySQLdb.connect(host=HOST, port=self.port, user="root")) as connection:
+            connection.cursor().execute(f"CREATE DATABASE `{database}`")

@@ -1,4 +1,4 @@
-"""A proxy between the tests and the database server, which cuts a connection around its COMMIT."""
+"""A proxy between the tests and a server, which cuts connections: around a COMMIT of the database's, or all of them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import select
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from enum import StrEnum
 
 from django.db import connections
@@ -32,6 +33,7 @@ class Proxy:
         self._let_pass = 0
         self._refuse = 0
         self._meanwhile: Callable[[], object] = lambda: None
+        self._clients: set[socket.socket] = set()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self.has_cut = threading.Event()
@@ -50,6 +52,25 @@ class Proxy:
         """
         self._cut, self._let_pass, self._refuse, self._meanwhile = cut, after, refuse, meanwhile
 
+    def cut_another(self, cut: Cut) -> None:
+        """Cut the connection that sends the next COMMIT, though one may have been cut before."""
+        self.let_pass()
+        self.has_cut.clear()
+        self.is_over.clear()
+        self.cut(cut)
+
+    def let_pass(self) -> None:
+        """Cut no COMMIT any more."""
+        self._cut = None
+
+    def cut_all(self) -> int:
+        """Cut every connection that is open, whatever is under way on it; how many there were."""
+        clients = list(self._clients)
+        for client in clients:
+            with suppress(OSError):  # it has just been closed
+                client.shutdown(socket.SHUT_RDWR)
+        return len(clients)
+
     def close(self) -> None:
         """Take no more connections."""
         self._listener.close()
@@ -67,20 +88,25 @@ class Proxy:
                 threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
-        with client, socket.create_connection(self._server) as server:
-            while True:
-                readable, _, _ = select.select([client, server], [], [])
-                for source in readable:
-                    try:
-                        data = source.recv(65536)
-                    except OSError:
-                        return
-                    if not data:
-                        return
-                    if source is client and self._is_the_one(data):
-                        self._cut_here(client, server, data)
-                        return
-                    (server if source is client else client).sendall(data)
+        # An OSError: one of the two has gone, or the server is not there.
+        with suppress(OSError), client, socket.create_connection(self._server) as server:
+            self._clients.add(client)
+            try:
+                self._forward(client, server)
+            finally:
+                self._clients.discard(client)
+
+    def _forward(self, client: socket.socket, server: socket.socket) -> None:
+        while True:
+            readable, _, _ = select.select([client, server], [], [])
+            for source in readable:
+                data = source.recv(65536)
+                if not data:
+                    return
+                if source is client and self._is_the_one(data):
+                    self._cut_here(client, server, data)
+                    return
+                (server if source is client else client).sendall(data)
 
     def _is_the_one(self, data: bytes) -> bool:
         # Five bytes of header in both protocols; PostgreSQL ends the text with a zero.

@@ -97,7 +97,7 @@ def a_visible_signal_beats_the_timeout(evidence: Evidence) -> Iterator[Violation
             if event["kind"] != "step_timed_out" or before["handling"]:
                 continue
             for row in mailbox:
-                sure = _committed_at(evidence, row)
+                sure = evidence.committed.get(row["id"])
                 there = sure is not None and sure < event["created_at"]
                 if there and row["id"] not in gone and _takes(before, row) and row["state"] != "rejected":
                     yield Violation(4, f"{key} timed out although signal {row['id']} was there")
@@ -129,13 +129,7 @@ def _takes(state: Row, row: Row) -> bool:
 
 def _visible(evidence: Evidence, row: Row, moment: datetime) -> bool:
     """Whether the row was committed by then: as its sender knows, or else as the row itself says."""
-    return (_committed_at(evidence, row) or row["received_at"]) < moment
-
-
-def _committed_at(evidence: Evidence, row: Row) -> datetime | None:
-    """The database's time after the commit, if the sender lived to note it."""
-    sent = [entry["committed_at"] for entry in evidence.entries("sent") if entry["mail"] == row["id"]]
-    return datetime.fromisoformat(sent[0]) if sent else None
+    return (evidence.committed.get(row["id"]) or row["received_at"]) < moment
 
 
 def _taken(event: Row) -> int | None:

@@ -52,17 +52,8 @@ class Customers:
 
     def look_after(self) -> None:
         """Resume what is paused, and repair and retry what has failed."""
-        patiently(self._resume)
-        patiently(self._repair)
-
-    def _resume(self) -> None:
-        for instance in WorkflowInstance.objects.filter(paused=True):
-            request("resume", instance.pk)
-
-    def _repair(self) -> None:
-        for instance in WorkflowInstance.objects.filter(status="failed"):
-            repair(instance.pk)
-            request("retry", instance.pk)
+        patiently(resume_what_is_paused)
+        patiently(repair_what_has_failed)
 
     def _all_calls(self) -> list[Callable[[], None]]:
         """In any order, some of them twice."""
@@ -77,6 +68,19 @@ class Customers:
         calls += [call for call in calls if self._chance.random() < 0.3]
         self._chance.shuffle(calls)
         return calls
+
+
+def resume_what_is_paused() -> None:
+    """Whoever paused it."""
+    for instance in WorkflowInstance.objects.filter(paused=True):
+        request("resume", instance.pk)
+
+
+def repair_what_has_failed() -> None:
+    """And retry it."""
+    for instance in WorkflowInstance.objects.filter(status="failed"):
+        repair(instance.pk)
+        request("retry", instance.pk)
 
 
 def patiently(call: Callable[[], R]) -> R:
