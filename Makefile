@@ -13,7 +13,7 @@ INSTALLED = $(VENV)/installed
 WITH_SERVICES = $(VENV)/installed-services
 WITH_BROWSER = $(VENV)/installed-browser
 # What every database has to pass: each of these tests runs on SQLite too, unless it is about locks of rows.
-ON_SERVERS = $(wildcard tests/engine tests/traps tests/worker tests/model) tests/proof/test_checker.py tests/proof/test_mutants.py
+ON_SERVERS = $(wildcard tests/engine tests/traps tests/worker tests/model tests/proof/test_checker.py tests/proof/test_mutants.py)
 # What to add to a pytest call, for example: make test PYTEST='-k sleep -x'
 PYTEST =
 # Of a campaign: so many seeds, or from one to another, for example SEEDS=500:700
