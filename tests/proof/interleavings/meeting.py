@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tests.proof.cases import Case, fresh_world, judged
+from tests.proof.interleavings.crossing import Crossing
 from tests.proof.interleavings.dawdling import Dawdling, DawdlingBack
 from tests.proof.interleavings.meetings import Meeting
 from tests.proof.interleavings.one_clock import one_clock
@@ -35,7 +36,7 @@ def meet(meeting: Meeting, seed: int) -> Met:
         Exception: what one of the threads raised; its note tells the order.
     """
     with fresh_world(**meeting.settings), one_clock(), _luck_of(seed), registry.isolated():
-        for program in (Dawdling, DawdlingBack):
+        for program in (Crossing, Dawdling, DawdlingBack):
             registry.register(program)
         works = meeting.prepare()
         scheduler = Scheduler(seed)

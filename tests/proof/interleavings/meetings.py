@@ -21,6 +21,7 @@ from django.db import OperationalError, transaction
 from tests.proof import broker, ledger, programs
 from tests.proof.clients import request, send, start
 from tests.proof.deeds import interrupt_with
+from tests.proof.interleavings.crossing import COUNTERS, ROUNDS, Crossing
 from tests.proof.interleavings.dawdling import Dawdling, DawdlingBack
 from tests.proof.interleavings.scheduler import Work, point
 from tests.proof.programs import LEASE
@@ -358,6 +359,18 @@ def _two_workers_after_a_death() -> Mapping[str, Work]:
     return {"one": _working(), "other": _driving(instance), "third": _working()}
 
 
+def _two_that_wait_for_each_other() -> Mapping[str, Work]:
+    for name in COUNTERS:
+        Counter.objects.create(name=name)
+    return {name: _driving(_fresh(Crossing, name)) for name in ("left first", "right first")}
+
+
+def _each_has_counted_once() -> Iterator[str]:
+    until_quiet()
+    for counter in Counter.objects.filter(name__in=COUNTERS).exclude(value=2 * ROUNDS):
+        yield f"the counter {counter.name} is {counter.value}"
+
+
 COMPLETED = frozenset({"completed"})
 COMPENSATED = frozenset({"compensated"})
 CANCELLED = frozenset({"cancelled"})
@@ -392,4 +405,5 @@ MEETINGS = (
     Meeting(name="pause, signal", prepare=_pause_and_signal, ends=COMPLETED, settle=_resume),
     Meeting(name="worker, worker", prepare=_two_workers, ends=COMPLETED),
     Meeting(name="worker, suspect", prepare=_two_workers_after_a_death, ends=COMPLETED),
+    Meeting(name="deadlock", prepare=_two_that_wait_for_each_other, ends=COMPLETED, settle=_each_has_counted_once),
 )
