@@ -59,6 +59,25 @@ def a_signal_consumed_before_its_handler_succeeded(patch: Patch) -> None:
     patch.setattr(waiting, "decide_signal_failure", consumed)
 
 
+@mutants.breaking(9, hunt=crash_at("early signal"))
+def a_kept_signal_is_not_read_again(patch: Patch) -> None:
+    """It was looked at when nobody awaited it, and that was that."""
+    mail = WorkflowSignal.objects
+    patch.setattr(mailbox, "read", lambda row: list(mail.using(row._state.db).filter(instance_id=row.pk).pending()))
+
+
+@mutants.breaking(4, hunt=hunts.an_answer_is_late_and_yet_there)
+def a_timeout_that_beats_a_visible_signal(patch: Patch) -> None:
+    """Once the deadline has passed, nobody asks whether the answer is there."""
+    sort = mailbox.sort
+
+    def too_late(turn: Turn, items: list[WorkflowSignal]) -> WorkflowSignal | None:
+        over = turn.state.status == Status.AWAITING and advancing._is_due(turn)
+        return None if over else sort(turn, items)
+
+    patch.setattr(mailbox, "sort", too_late)
+
+
 @mutants.breaking(4, hunt=looked_at(programs.Waiting, after=programs.WAITS_FOR))
 def a_timeout_that_ignores_the_visit(patch: Patch) -> None:
     """The timer of the first wait ends whatever wait is on when somebody looks. No message carries a timeout here, it

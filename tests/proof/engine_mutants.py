@@ -1,4 +1,4 @@
-"""Mutants of the locked turn, the leases, the recovery and everything that meets the database."""
+"""Mutants of the locked turn, its history, leases, attempts, clocks, keys, and of code that is not there."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from workflow_engine.engine import (
     contexts,
     leases,
     locking,
+    sending,
     starting,
     store,
     user_code,
@@ -74,9 +75,7 @@ def no_version_guard_and_history_numbered_by_max(patch: Patch) -> None:
 
 @mutants.breaking(2, hunt=hunts.a_step_is_not_committed)
 def history_numbered_by_a_counter_that_is_not_rolled_back(patch: Patch) -> None:
-    """Stands for "history from MAX()": under the lock MAX() gives what the row says, but a sequence of the database's
-    leaves a gap wherever a transaction is rolled back.
-    """
+    """As a sequence of the database's is: it leaves a gap wherever a transaction is rolled back."""
     write, given = store.write, dict[Any, int]()
 
     def counted(row: WorkflowInstance, journal: Any, **bookkeeping: Any) -> list[WorkflowEvent]:
@@ -204,13 +203,19 @@ def the_key_not_hashed(patch: Patch) -> None:
 
 
 @mutants.breaking(8, hunt=hunts.a_start_is_repeated)
-def the_key_not_looked_up(patch: Patch) -> None:
+def the_key_of_a_start_not_looked_up(patch: Patch) -> None:
     """Each start is a new one."""
 
     def unique(*parts: str) -> str:
         return key_hash(*parts) if parts[-1].startswith("{") else secrets.token_hex(32)
 
     patch.setattr(starting, "key_hash", unique)
+
+
+@mutants.breaking(3, hunt=hunts.a_signal_is_repeated)
+def the_key_of_a_signal_not_looked_up(patch: Patch) -> None:
+    """Each message is a new one."""
+    patch.setattr(sending, "key_hash", lambda *_: secrets.token_hex(32))
 
 
 @mutants.breaking(14, hunt=hunts.somebody_else_runs_other_code)

@@ -18,7 +18,7 @@ from tests.proof.hunting import Attempt, after_a_backoff, another_worker_looks
 from tests.proof.programs import LEASE
 from tests.proof.recovery import pass_time, until_quiet, work
 from tests.proof.scenarios import PUSHING
-from tests.traps.background import connection_settings, in_thread
+from tests.traps.background import PATIENCE, connection_settings, in_thread
 from workflow_engine import engine, failpoints
 from workflow_engine.domain.registry import registry
 from workflow_engine.engine.driving import drive
@@ -52,7 +52,7 @@ def another_session_is_in_another_zone(instance: UUID) -> None:
 def another_thread_takes_a_turn(instance: UUID) -> None:
     """While this one is in the middle of its transaction."""
     with suppress(Exception):
-        in_thread(lambda: engine.advance(instance)).result(timeout=20)
+        in_thread(lambda: engine.advance(instance)).result(PATIENCE)
 
 
 def somebody_cancels(instance: UUID) -> None:
@@ -96,6 +96,16 @@ def a_start_is_taken_back(attempt: Attempt) -> Case:
         return judged()
 
 
+def a_signal_is_repeated(attempt: Attempt) -> Case:
+    """By a client that did not hear the answer."""
+    with fresh_world():
+        instance = start(programs.Waiting, "the start")
+        for _ in range(2):
+            attempt(partial(send, instance, "maybe", "a call"))
+        attempt(until_quiet)
+        return judged()
+
+
 def the_answer_to_a_signal_is_lost(attempt: Attempt) -> Case:
     """Its sender gave it no key, and does not know whether it is there."""
     with fresh_world():
@@ -114,6 +124,19 @@ def a_signal_is_handled_and_fails_once(attempt: Attempt) -> Case:
         send(instance, "approved", "the first")
         attempt(work)
         return judged(at_rest=False)
+
+
+def an_answer_is_late_and_yet_there(attempt: Attempt) -> Case:
+    """The deadline has passed, but nobody has looked since."""
+    with fresh_world():
+        instance = start(programs.Waiting, "the start")
+        attempt(work)
+        pass_time(programs.WAITS_FOR)
+        send(instance, "yes", "the answer")
+        pass_time(timedelta(seconds=1))
+        attempt(work)
+        attempt(until_quiet)
+        return judged()
 
 
 def somebody_cancels_after_the_end(attempt: Attempt) -> Case:
