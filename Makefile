@@ -13,7 +13,10 @@ INSTALLED = $(VENV)/installed
 WITH_SERVICES = $(VENV)/installed-services
 WITH_BROWSER = $(VENV)/installed-browser
 # What every database has to pass: each of these tests runs on SQLite too, unless it is about locks of rows.
-ON_SERVERS = $(wildcard tests/engine tests/traps tests/worker tests/model tests/proof/test_checker.py tests/proof/test_mutants.py)
+ON_SERVERS = $(wildcard tests/engine tests/celery tests/traps tests/worker tests/model tests/proof/test_checker.py tests/proof/test_mutants.py)
+# Real Celery workers on a real broker: a cell of {PostgreSQL, MariaDB} x {Redis, RabbitMQ}, and the demo.
+CELLS = $(wildcard tests/celery/live)
+ON_CELERY = $(CELLS) $(wildcard tests/example/test_demo_on_celery.py)
 # What to add to a pytest call, for example: make test PYTEST='-k sleep -x'
 PYTEST =
 # Of a campaign: so many seeds, or from one to another, for example SEEDS=500:700
@@ -44,7 +47,7 @@ endif
 endif
 endif
 
-.PHONY: help demo demo-celery test test-browser test-services chaos chaos-cell chaos-servers chaos-interleave
+.PHONY: help demo demo-celery test test-browser test-services test-cells chaos chaos-cell chaos-servers chaos-interleave
 .PHONY: chaos-programs check lint clean stale
 
 help:
@@ -52,7 +55,8 @@ help:
 	@echo "make demo-celery    the same on Celery, with PostgreSQL and Redis: example_project/settings_celery.py"
 	@echo "make test           the tests (SQLite, no server), but for those in a browser"
 	@echo "make test-browser   the admin in headless Chromium, which has to be installed"
-	@echo "make test-services  the tests of the engine on PostgreSQL and on MariaDB; fails if one of them is missing"
+	@echo "make test-services  the tests of the engine on PostgreSQL and on MariaDB, and of Celery workers with Redis"
+	@echo "make test-cells     Celery workers on each of PostgreSQL and MariaDB with each of Redis and RabbitMQ"
 	@echo "make chaos          Celery workers on private servers; everything is killed, stopped and cut off, in each of 4 cells"
 	@echo "make chaos-cell     one of them: DATABASE=mariadb BROKER=rabbitmq SECONDS=200 SEED=1"
 	@echo "make chaos-servers  the private servers alone are killed and started again"
@@ -79,6 +83,17 @@ test-services: $(WITH_SERVICES)
 	for engine in postgresql mysql; do \
 	  echo "== $$engine"; \
 	  WORKFLOW_ENGINE_TEST_ENGINE=$$engine $(BIN)/python -m pytest -q $(ON_SERVERS) $(PYTEST) || failed="$$failed $$engine"; \
+	done; \
+	echo "== celery workers, postgresql and redis"; \
+	WORKFLOW_ENGINE_TEST_ENGINE=postgresql $(BIN)/python -m pytest -q -m services $(ON_CELERY) $(PYTEST) || failed="$$failed celery"; \
+	test -z "$$failed" || { echo "Failed on:$$failed." >&2; exit 1; }
+
+test-cells: $(WITH_SERVICES)
+	@failed=; \
+	for engine in postgresql mysql; do \
+	  echo "== $$engine, redis and rabbitmq"; \
+	  WORKFLOW_ENGINE_TEST_ENGINE=$$engine $(BIN)/python -m pytest -q -m "services or every_cell" $(CELLS) $(PYTEST) \
+	    || failed="$$failed $$engine"; \
 	done; \
 	test -z "$$failed" || { echo "Failed on:$$failed." >&2; exit 1; }
 

@@ -90,4 +90,4 @@ else:
         "tick": {"task": "workflow_engine.tick", "schedule": TICK_INTERVAL, "options": {"expires": 3600}},
         "prune": {"task": "workflow_engine.prune", "schedule": timedelta(days=1)},
     }
-    CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
+    CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / f"{DATABASES['default']['NAME']}-beat")

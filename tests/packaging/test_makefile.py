@@ -163,6 +163,7 @@ def test_plain_make_lists_the_targets(project: Path, programs: Path) -> None:
         "test",
         "test-browser",
         "test-services",
+        "test-cells",
         "chaos",
         "chaos-cell",
         "chaos-servers",
@@ -178,8 +179,9 @@ def test_the_tests_on_servers_add_the_drivers_once_and_run_on_each(project: Path
     add_python(programs, "python3")
     first, second = (make(project, programs, "test-services") for _ in range(2))
     assert (first.returncode, second.returncode) == (0, 0)
-    assert second.stdout == "== postgresql\n== mysql\n"
-    installs, runs = ["-m pip install -qq -e .[dev]", "-m pip install -qq -e .[dev,services]"], ["-m pytest -q"] * 2
+    assert second.stdout == "== postgresql\n== mysql\n== celery workers, postgresql and redis\n"
+    installs = ["-m pip install -qq -e .[dev]", "-m pip install -qq -e .[dev,services]"]
+    runs = ["-m pytest -q", "-m pytest -q", "-m pytest -q -m services"]
     assert calls(programs) == installs + runs * 2
 
 
@@ -188,8 +190,19 @@ def test_one_server_that_fails_does_not_hide_the_other_and_fails_the_whole(proje
     add_python(programs, "python3", failing)
     ran = make(project, programs, "test-services")
     assert ran.returncode != 0
-    assert ran.stdout.splitlines()[2:] == ["== postgresql", "postgresql", "== mysql", "mysql"]
-    assert ran.stderr.splitlines()[0] == "Failed on: postgresql mysql."
+    assert [line for line in ran.stdout.splitlines()[2:] if not line.startswith("==")] == [
+        "postgresql",
+        "mysql",
+        "postgresql",
+    ]
+    assert ran.stderr.splitlines()[0] == "Failed on: postgresql mysql celery."
+
+
+def test_every_cell_is_a_database_with_both_brokers(project: Path, programs: Path) -> None:
+    add_python(programs, "python3")
+    ran = make(project, programs, "test-cells")
+    assert ran.stdout.splitlines()[2:] == ["== postgresql, redis and rabbitmq", "== mysql, redis and rabbitmq"]
+    assert calls(programs)[2:] == ["-m pytest -q -m services or every_cell"] * 2
 
 
 def test_live_chaos_goes_through_all_cells_even_if_one_of_them_fails(project: Path, programs: Path) -> None:
