@@ -6,6 +6,8 @@ import secrets
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
+from unittest.mock import ANY
+from uuid import UUID
 
 from django.db import OperationalError, transaction
 from django.db.models import Max
@@ -29,7 +31,7 @@ from workflow_engine.engine import (
     store,
     user_code,
 )
-from workflow_engine.engine.turns import Advanced, Turn
+from workflow_engine.engine.turns import Advanced, Mode, Turn
 from workflow_engine.models import WorkflowEvent, WorkflowInstance
 from workflow_engine.models.identifiers import key_hash
 
@@ -39,7 +41,7 @@ mutants = Mutants()
 # --- locks and versions -----------------------------------------------------------------------
 
 
-def _read_without_a_lock(instance_id: Any, using: str) -> locking.Locked | None:
+def _read_without_a_lock(instance_id: UUID, using: str) -> locking.Locked | None:
     rows = WorkflowInstance.objects.using(using).annotate(locked_at=clock.DatabaseNow())
     row = rows.filter(pk=instance_id).first()
     return None if row is None else locking.Locked(row, vars(row).pop("locked_at"))
@@ -73,10 +75,22 @@ def no_version_guard_and_history_numbered_by_max(patch: Patch) -> None:
     patch.setattr(store, "write", numbered_by_max)
 
 
+@mutants.breaking(14, hunt=hunts.a_step_loses_its_transaction, databases=WITH_ROW_LOCKS)
+def no_version_guard_when_a_failure_is_recorded(patch: Patch) -> None:
+    """A step took its transaction with it, and what failed is recorded in whatever the instance is by now."""
+    record = advancing._record_failure
+
+    def unguarded(instance_id: UUID, using: str, mode: Mode, broken: user_code.UnrecordedFailureError) -> Advanced:
+        broken.version = ANY
+        return record(instance_id, using, mode, broken)
+
+    patch.setattr(advancing, "_record_failure", unguarded)
+
+
 @mutants.breaking(2, hunt=hunts.a_step_is_not_committed)
 def history_numbered_by_a_counter_that_is_not_rolled_back(patch: Patch) -> None:
     """As a sequence of the database's is: it leaves a gap wherever a transaction is rolled back."""
-    write, given = store.write, dict[Any, int]()
+    write, given = store.write, dict[UUID, int]()
 
     def counted(row: WorkflowInstance, journal: Any, **bookkeeping: Any) -> list[WorkflowEvent]:
         row.last_seq = max(row.last_seq, given.get(row.pk, 0))

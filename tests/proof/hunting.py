@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from functools import cache, partial
+from itertools import count
 from typing import Any
 from uuid import UUID
 
@@ -87,6 +88,17 @@ def looked_at(program: Any, after: timedelta) -> Hunt:
             return judged()
 
     return hunt
+
+
+def at_the_second(place: str, then: Work) -> Callable[[str], None]:
+    """For `failpoints.installed`: when that place is reached for the second time, this happens."""
+    times = count(1)
+
+    def reached(name: str) -> None:
+        if name == place and next(times) == 2:
+            then()
+
+    return reached
 
 
 def another_worker_looks(instance: UUID) -> None:

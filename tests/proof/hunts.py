@@ -7,14 +7,15 @@ from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
-from django.db import connections, transaction
+from django.db import connection, connections, transaction
 
 from tests.proof import broker, programs, wrong_clocks
 from tests.proof.cases import Case, fresh_world, judged
 from tests.proof.clients import request, send, start
 from tests.proof.crashing import crashed, interrupted
+from tests.proof.deeds import interrupt_with
 from tests.proof.faults import breaking_commits
-from tests.proof.hunting import Attempt, after_a_backoff, another_worker_looks
+from tests.proof.hunting import Attempt, after_a_backoff, another_worker_looks, at_the_second
 from tests.proof.programs import LEASE
 from tests.proof.recovery import pass_time, until_quiet, work
 from tests.proof.scenarios import PUSHING
@@ -162,6 +163,18 @@ def a_step_is_not_committed(attempt: Attempt) -> Case:
         return judged()
 
 
+def a_step_loses_its_transaction(attempt: Attempt) -> Case:
+    """Its failure is to be recorded in the next one; but before that has the lock, another worker gets on with it."""
+    with fresh_world():
+        instance = start(programs.Slow, "the start")
+        interrupt_with(connection.close)
+        faster = partial(another_thread_takes_a_turn, instance)
+        with failpoints.installed(at_the_second("lock.before", faster)):
+            attempt(partial(drive, instance, "default"))
+        attempt(until_quiet)
+        return judged()
+
+
 def a_lock_is_waited_for_too_long(attempt: Attempt) -> Case:
     """Another session has written the event with the next number and does not end; MariaDB gives up waiting for it."""
     with fresh_world(), connection_settings(OPTIONS={"init_command": "SET SESSION innodb_lock_wait_timeout = 1"}):
@@ -174,15 +187,7 @@ def a_lock_is_waited_for_too_long(attempt: Attempt) -> Case:
                 " created_at) SELECT instance_id, 2, kind, step, visit, attempt, actor, `trigger`, data, created_at"
                 " FROM workflow_events"
             )
-        tries: list[str] = []
-
-        def reached(name: str) -> None:
-            if name == "history.before":
-                tries.append(name)
-                if len(tries) == 2:
-                    other.rollback()
-
-        with failpoints.installed(reached):
+        with failpoints.installed(at_the_second("history.before", other.rollback)):
             attempt(partial(drive, instance, "default"))
         other.close()
         attempt(until_quiet)
