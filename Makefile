@@ -13,14 +13,15 @@ INSTALLED = $(VENV)/installed
 WITH_SERVICES = $(VENV)/installed-services
 WITH_BROWSER = $(VENV)/installed-browser
 # What every database has to pass: each of these tests runs on SQLite too, unless it is about locks of rows.
-ON_SERVERS = $(wildcard tests/engine tests/celery tests/traps tests/worker tests/model tests/proof/test_checker.py tests/proof/test_mutants.py)
-# Real Celery workers on a real broker: a cell of {PostgreSQL, MariaDB} x {Redis, RabbitMQ}, and the demo.
-CELLS = $(wildcard tests/celery/live)
-ON_CELERY = $(CELLS) $(wildcard tests/example/test_demo_on_celery.py)
+ON_SERVERS = $(wildcard tests/engine tests/traps tests/worker tests/model tests/proof)
 # What to add to a pytest call, for example: make test PYTEST='-k sleep -x'
 PYTEST =
 # Of a campaign: so many seeds, or from one to another, for example SEEDS=500:700
 SEEDS = 100
+WITH_SEEDS = WORKFLOW_ENGINE_CHAOS_SEEDS=$(SEEDS)
+EACH = sqlite postgresql mysql
+# Where a campaign leaves its figures.
+FIGURES = build/figures
 # Of live chaos: the cell, how long, and what the programs and the order of the faults are made from.
 DATABASE = postgresql
 BROKER = redis
@@ -47,21 +48,22 @@ endif
 endif
 endif
 
-.PHONY: help demo demo-celery test test-browser test-services test-cells chaos chaos-cell chaos-servers chaos-interleave
-.PHONY: chaos-programs check lint clean stale
+.PHONY: help demo demo-celery test test-browser test-services chaos chaos-cell chaos-servers chaos-interleave
+.PHONY: chaos-crash chaos-programs campaign check lint clean stale
 
 help:
 	@echo "make demo           a small shop runs 200 orders through a workflow (SQLite, no server)"
 	@echo "make demo-celery    the same on Celery, with PostgreSQL and Redis: example_project/settings_celery.py"
 	@echo "make test           the tests (SQLite, no server), but for those in a browser"
 	@echo "make test-browser   the admin in headless Chromium, which has to be installed"
-	@echo "make test-services  the tests of the engine on PostgreSQL and on MariaDB, and of Celery workers with Redis"
-	@echo "make test-cells     Celery workers on each of PostgreSQL and MariaDB with each of Redis and RabbitMQ"
+	@echo "make test-services  the tests of the engine on PostgreSQL and on MariaDB; fails if one of them is missing"
 	@echo "make chaos          Celery workers on private servers; everything is killed, stopped and cut off, in each of 4 cells"
 	@echo "make chaos-cell     one of them: DATABASE=mariadb BROKER=rabbitmq SECONDS=200 SEED=1"
 	@echo "make chaos-servers  the private servers alone are killed and started again"
+	@echo "make chaos-crash    processes die at every failpoint, three deep; COMMITs break off; others come in between; SEEDS=20"
 	@echo "make chaos-interleave  threads meet, one SQL statement at a time, in an order that each of SEEDS=100 decides"
 	@echo "make chaos-programs    workers run workflows made by chance, are killed, stopped and cut off; SEEDS=100 too"
+	@echo "make campaign       all of these but the model's, and the figures into docs/RELIABILITY.md; SEEDS=20 takes hours"
 	@echo "make check          everything a change must pass: format, lint, types, layers, migrations, tests with coverage"
 	@echo "make lint           that, without the tests"
 	@echo "make clean          removes .venv, caches, builds and the databases of the demo"
@@ -78,45 +80,40 @@ test: $(INSTALLED)
 	@$(BIN)/python -m pytest -q $(PYTEST)
 	@echo "Left out: the admin in a browser (make test-browser), real servers (make test-services)."
 
-test-services: $(WITH_SERVICES)
-	@failed=; \
-	for engine in postgresql mysql; do \
-	  echo "== $$engine"; \
-	  WORKFLOW_ENGINE_TEST_ENGINE=$$engine $(BIN)/python -m pytest -q $(ON_SERVERS) $(PYTEST) || failed="$$failed $$engine"; \
-	done; \
-	echo "== celery workers, postgresql and redis"; \
-	WORKFLOW_ENGINE_TEST_ENGINE=postgresql $(BIN)/python -m pytest -q -m services $(ON_CELERY) $(PYTEST) || failed="$$failed celery"; \
-	test -z "$$failed" || { echo "Failed on:$$failed." >&2; exit 1; }
+# $(call on_each,databases,variables,tests): the tests on one database after the other, and which of them failed.
+define on_each
+failed=; \
+for engine in $(1); do \
+  echo "== $$engine"; \
+  $(2) WORKFLOW_ENGINE_TEST_ENGINE=$$engine $(BIN)/python -m pytest -q $(3) $(PYTEST) || failed="$$failed $$engine"; \
+done; \
+test -z "$$failed" || { echo "Failed on:$$failed." >&2; exit 1; }
+endef
 
-test-cells: $(WITH_SERVICES)
-	@failed=; \
-	for engine in postgresql mysql; do \
-	  echo "== $$engine, redis and rabbitmq"; \
-	  WORKFLOW_ENGINE_TEST_ENGINE=$$engine $(BIN)/python -m pytest -q -m "services or every_cell" $(CELLS) $(PYTEST) \
-	    || failed="$$failed $$engine"; \
-	done; \
-	test -z "$$failed" || { echo "Failed on:$$failed." >&2; exit 1; }
+test-services: $(WITH_SERVICES)
+	@$(call on_each,postgresql mysql,,$(ON_SERVERS))
 
 test-browser: $(WITH_BROWSER)
 	@$(BIN)/python -m pytest -q -m browser --ds=tests.browser.settings tests/browser $(PYTEST)
 
+chaos-crash: $(WITH_SERVICES)
+	@$(call on_each,$(EACH),$(WITH_SEEDS),$(addprefix tests/proof/test_,crash_matrix.py interruptions.py broken_commits.py))
+
 chaos-interleave: $(WITH_SERVICES)
-	@failed=; \
-	for engine in postgresql mysql; do \
-	  echo "== $$engine, seeds $(SEEDS)"; \
-	  WORKFLOW_ENGINE_TEST_ENGINE=$$engine WORKFLOW_ENGINE_CHAOS_SEEDS=$(SEEDS) \
-	    $(BIN)/python -m pytest -q tests/proof/interleavings $(PYTEST) || failed="$$failed $$engine"; \
-	done; \
-	test -z "$$failed" || { echo "Failed on:$$failed." >&2; exit 1; }
+	@$(call on_each,postgresql mysql,$(WITH_SEEDS),tests/proof/interleavings)
 
 chaos-programs: $(WITH_SERVICES)
-	@failed=; \
-	for engine in sqlite postgresql mysql; do \
-	  echo "== $$engine, seeds $(SEEDS)"; \
-	  WORKFLOW_ENGINE_TEST_ENGINE=$$engine WORKFLOW_ENGINE_CHAOS_SEEDS=$(SEEDS) \
-	    $(BIN)/python -m pytest -q tests/proof/random_programs $(PYTEST) || failed="$$failed $$engine"; \
-	done; \
-	test -z "$$failed" || { echo "Failed on:$$failed." >&2; exit 1; }
+	@$(call on_each,$(EACH),$(WITH_SEEDS),tests/proof/random_programs)
+
+# All of it, with the figures for the documentation; each part goes on after another one has failed.
+campaign: $(WITH_SERVICES)
+	@rm -rf $(FIGURES)
+	@export WORKFLOW_ENGINE_CHAOS_FIGURES=$(FIGURES); \
+	failed=; \
+	($(call on_each,$(EACH),$(WITH_SEEDS),tests/proof)) || failed=yes; \
+	$(MAKE) chaos || failed=yes; \
+	$(BIN)/python -m tests.proof.report $(FIGURES) --into docs/RELIABILITY.md || failed=yes; \
+	test -z "$$failed"
 
 # The servers are private ones, on 127.0.0.1, and gone afterwards.
 chaos: chaos-servers
