@@ -24,8 +24,10 @@ FIGURES_VARIABLE = "WORKFLOW_ENGINE_CHAOS_FIGURES"
 
 _ASKED = os.environ.get(SEEDS_VARIABLE, "")
 
-THOROUGH = bool(_ASKED) or ENGINE != "sqlite"
-"""`make test` makes a choice of the cases, the same each time; on servers and on demand all of them run."""
+THOROUGH = bool(_ASKED)
+"""A campaign runs all cases, and the tests a choice of them, the same each time."""
+OF_EACH = 1 if ENGINE == "sqlite" else 2
+"""How many of each kind that choice has: locks are what servers are tested for."""
 
 
 def seeds(usually: int) -> range:

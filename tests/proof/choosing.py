@@ -29,7 +29,7 @@ def all_that_matter(traces: Mapping[str, Sequence[Point]]) -> Chosen:
     return chosen
 
 
-def a_few(traces: Mapping[str, Sequence[Point]], of_each: int = 1) -> Chosen:
+def a_few(traces: Mapping[str, Sequence[Point]], of_each: int) -> Chosen:
     """So many of each failpoint and of each scenario, spread at random, but always the same."""
     everything = all_that_matter(traces)
     chance = random.Random("a few")  # noqa: S311 - it must be the same each time
@@ -37,8 +37,10 @@ def a_few(traces: Mapping[str, Sequence[Point]], of_each: int = 1) -> Chosen:
     for scenario, numbers in everything.items():
         for number in numbers:
             by_name[traces[scenario][number].name].append((scenario, number))
-    chosen: Chosen = {scenario: chance.sample(numbers, of_each) for scenario, numbers in everything.items()}
+    chosen: Chosen = {
+        scenario: chance.sample(numbers, min(of_each, len(numbers))) for scenario, numbers in everything.items()
+    }
     for cases in by_name.values():
-        for scenario, number in chance.sample(cases, of_each):
+        for scenario, number in chance.sample(cases, min(of_each, len(cases))):
             chosen[scenario].append(number)
     return {scenario: sorted(set(numbers)) for scenario, numbers in chosen.items()}

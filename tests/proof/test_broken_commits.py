@@ -12,7 +12,7 @@ from itertools import count
 import pytest
 from django.db import OperationalError
 
-from tests.proof.campaign import THOROUGH, Campaign, explain, seeds
+from tests.proof.campaign import OF_EACH, Campaign, explain, seeds
 from tests.proof.cases import judged, life_of
 from tests.proof.crashing import traced
 from tests.proof.faults import Fate, breaking_commits, commits_meet
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name.replace(" ", "_"))
 def test_a_commit_may_break_off_anywhere(scenario: Scenario, campaign: Campaign) -> None:
     commits = commits_of(scenario)
-    for seed in seeds(usually=4 if THOROUGH else 2):
+    for seed in seeds(usually=2 * OF_EACH):
         campaign.tries(seed)
         chance = random.Random(f"{scenario.name} {seed}")  # noqa: S311 - a seed is to be repeated
         at, carried_out = chance.randrange(commits), seed % 2 == 0

@@ -12,7 +12,7 @@ import pytest
 from pytest_django import DjangoDbBlocker
 
 from tests.proof import programs
-from tests.proof.campaign import THOROUGH, Campaign, explain, seeds
+from tests.proof.campaign import OF_EACH, THOROUGH, Campaign, explain, seeds
 from tests.proof.cases import crash, fresh_world, judged, trace
 from tests.proof.choosing import a_few, all_that_matter
 from tests.proof.clients import start
@@ -38,7 +38,7 @@ def traces(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Traces:
 @every_scenario
 def test_a_process_may_die_anywhere(scenario: Scenario, traces: Traces, campaign: Campaign) -> None:
     points = traces[scenario.name]
-    chosen = all_that_matter(traces) if THOROUGH else a_few(traces)
+    chosen = all_that_matter(traces) if THOROUGH else a_few(traces, OF_EACH)
     for at in chosen[scenario.name]:
         hit(scenario, [at], campaign, f"died at {points[at].name}")
 
@@ -47,7 +47,7 @@ def test_a_process_may_die_anywhere(scenario: Scenario, traces: Traces, campaign
 def test_processes_may_die_while_others_recover_what_they_left(
     scenario: Scenario, traces: Traces, campaign: Campaign
 ) -> None:
-    for seed in seeds(usually=3 if THOROUGH else 1):
+    for seed in seeds(usually=OF_EACH):
         campaign.tries(seed)
         chance = random.Random(f"{scenario.name} {seed}")  # noqa: S311 - a seed is to be repeated
         passings = len(traces[scenario.name])
@@ -76,7 +76,7 @@ def test_a_step_that_kills_every_process_ends_as_poison_and_others_go_on(campaig
 
 def test_every_failpoint_has_killed(traces: Traces, campaign: Campaign) -> None:
     """Of those that the undisturbed scenarios pass; the choice leaves none out."""
-    chosen = all_that_matter(traces) if THOROUGH else a_few(traces)
+    chosen = all_that_matter(traces) if THOROUGH else a_few(traces, OF_EACH)
     names = {traces[scenario][at].name for scenario, numbers in chosen.items() for at in numbers}
     assert names | {"suspect.before", "suspect.after"} == set(failpoints.NAMES)
 

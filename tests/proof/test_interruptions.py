@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from tests.proof.campaign import THOROUGH, Campaign, explain, seeds
+from tests.proof.campaign import OF_EACH, Campaign, explain, seeds
 from tests.proof.cases import interrupt, trace
 from tests.proof.clients import request, start
 from tests.proof.programs import LEASE, Ladder
@@ -82,7 +82,7 @@ OTHERS: Mapping[Callable[[], None], frozenset[str] | None] = {
 def test_somebody_else_may_come_in_between(scenario: Scenario, campaign: Campaign) -> None:
     points = trace(scenario)
     outside = [number for number, point in enumerate(points) if point.outside]
-    for seed in seeds(usually=12 if THOROUGH else 2):
+    for seed in seeds(usually=2 * OF_EACH):
         campaign.tries(seed)
         chance = random.Random(f"{scenario.name} {seed}")  # noqa: S311 - a seed is to be repeated
         at, other = chance.choice(outside), chance.choice(list(OTHERS))
