@@ -13,7 +13,10 @@ INSTALLED = $(VENV)/installed
 WITH_SERVICES = $(VENV)/installed-services
 WITH_BROWSER = $(VENV)/installed-browser
 # What every database has to pass: each of these tests runs on SQLite too, unless it is about locks of rows.
-ON_SERVERS = $(wildcard tests/engine tests/traps tests/worker tests/model tests/proof)
+ON_SERVERS = $(wildcard tests/engine tests/celery tests/traps tests/worker tests/model tests/proof)
+# Real Celery workers on a real broker: a cell of {PostgreSQL, MariaDB} x {Redis, RabbitMQ}, and the demo.
+CELLS = $(wildcard tests/celery/live)
+ON_CELERY = $(CELLS) $(wildcard tests/example/test_demo_on_celery.py)
 # What to add to a pytest call, for example: make test PYTEST='-k sleep -x'
 PYTEST =
 # Of a campaign: so many seeds, or from one to another, for example SEEDS=500:700
@@ -48,7 +51,7 @@ endif
 endif
 endif
 
-.PHONY: help demo demo-celery test test-browser test-services chaos chaos-cell chaos-servers chaos-interleave
+.PHONY: help demo demo-celery test test-browser test-services test-cells chaos chaos-cell chaos-servers chaos-interleave
 .PHONY: chaos-crash chaos-programs campaign check lint clean stale
 
 help:
@@ -56,7 +59,8 @@ help:
 	@echo "make demo-celery    the same on Celery, with PostgreSQL and Redis: example_project/settings_celery.py"
 	@echo "make test           the tests (SQLite, no server), but for those in a browser"
 	@echo "make test-browser   the admin in headless Chromium, which has to be installed"
-	@echo "make test-services  the tests of the engine on PostgreSQL and on MariaDB; fails if one of them is missing"
+	@echo "make test-services  the tests of the engine on PostgreSQL and on MariaDB, and of Celery workers with Redis"
+	@echo "make test-cells     Celery workers on each of PostgreSQL and MariaDB with each of Redis and RabbitMQ"
 	@echo "make chaos          Celery workers on private servers; everything is killed, stopped and cut off, in each of 4 cells"
 	@echo "make chaos-cell     one of them: DATABASE=mariadb BROKER=rabbitmq SECONDS=200 SEED=1"
 	@echo "make chaos-servers  the private servers alone are killed and started again"
@@ -91,7 +95,14 @@ test -z "$$failed" || { echo "Failed on:$$failed." >&2; exit 1; }
 endef
 
 test-services: $(WITH_SERVICES)
-	@$(call on_each,postgresql mysql,,$(ON_SERVERS))
+	@failed=; \
+	($(call on_each,postgresql mysql,,$(ON_SERVERS))) || failed="$$failed servers"; \
+	echo "== celery workers, postgresql and redis"; \
+	($(call on_each,postgresql,,-m services $(ON_CELERY))) || failed="$$failed celery"; \
+	test -z "$$failed"
+
+test-cells: $(WITH_SERVICES)
+	@$(call on_each,postgresql mysql,,-m "services or every_cell" $(CELLS))
 
 test-browser: $(WITH_BROWSER)
 	@$(BIN)/python -m pytest -q -m browser --ds=tests.browser.settings tests/browser $(PYTEST)
