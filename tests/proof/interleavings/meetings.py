@@ -7,34 +7,39 @@ is wrong beyond what the checker sees.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.db import OperationalError, transaction
-
 from tests.proof import broker, ledger, programs
-from tests.proof.clients import request, send, start
-from tests.proof.deeds import interrupt_with
+from tests.proof.clients import request, send
 from tests.proof.interleavings.crossing import COUNTERS, ROUNDS, Crossing
 from tests.proof.interleavings.dawdling import Dawdling, DawdlingBack
-from tests.proof.interleavings.scheduler import Work, point
-from tests.proof.programs import LEASE
-from tests.proof.recovery import pass_time, until_quiet, work
+from tests.proof.interleavings.scheduler import Work
+from tests.proof.interleavings.works import (
+    advancing,
+    both,
+    driving,
+    fresh,
+    interrupted,
+    parked,
+    pruning,
+    requesting,
+    sending,
+    starting,
+    starting_inside_a_transaction,
+    time_passes,
+    unless_it_is_gone,
+    working,
+)
+from tests.proof.recovery import pass_time, until_quiet
 from tests.proof.scenarios import HOUR, PUSHING
 from tests.shop.models import Counter, Effect
-from workflow_engine import engine
-from workflow_engine.engine.driving import drive
-from workflow_engine.exceptions import InstanceNotFoundError
 from workflow_engine.models import WorkflowInstance
-from workflow_engine.prune import prunable, prune
 from workflow_engine.tick import tick
-from workflow_engine.worker import Worker
 
 
 def _nothing_more() -> Iterator[str]:
@@ -52,146 +57,94 @@ class Meeting:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _driving(instance: UUID) -> Work:
-    return partial(drive, instance, "default")
-
-
-def _advancing(instance: UUID, turns: int = 4) -> Work:
-    """Turn by turn, so that another driver may have the next one."""
-
-    def advance() -> None:
-        for _ in range(turns):
-            engine.advance(instance)
-
-    return advance
-
-
-def _both(*works: Work) -> Work:
-    def one_after_the_other() -> None:
-        for each in works:
-            each()
-
-    return one_after_the_other
-
-
-def _sending(instance: UUID, name: str, call: str) -> Work:
-    return _both(partial(send, instance, name, call), _driving(instance))
-
-
-def _requesting(verb: str, instance: UUID) -> Work:
-    return _both(partial(request, verb, instance), _driving(instance))
-
-
-def _fresh(program: Any, key: str = "the start") -> UUID:
-    return start(program, key)
-
-
-def _parked(program: Any) -> UUID:
-    instance = start(program, "the start")
-    work()
-    return instance
-
-
-def _interrupted(program: Any) -> UUID:
-    """Its activity stops in the middle, so that others can go on there."""
-    instance = start(program, "the start")
-    interrupt_with(partial(point, "in the middle of the activity"))
-    return instance
-
-
 def _two_advance() -> Mapping[str, Work]:
-    instance = _fresh(programs.Ladder)
-    return {"one": _advancing(instance), "other": _advancing(instance)}
+    instance = fresh(programs.Ladder)
+    return {"one": advancing(instance), "other": advancing(instance)}
 
 
 def _two_drive_and_one_advances() -> Mapping[str, Work]:
-    instance = _fresh(programs.Errands)
-    return {"one": _driving(instance), "other": _driving(instance), "third": _advancing(instance)}
+    instance = fresh(programs.Errands)
+    return {"one": driving(instance), "other": driving(instance), "third": advancing(instance)}
 
 
 def _advance_and_signal() -> Mapping[str, Work]:
-    instance = _fresh(programs.Waiting)
-    return {"driver": _driving(instance), "sender": partial(send, instance, "yes", "the answer")}
+    instance = fresh(programs.Waiting)
+    return {"driver": driving(instance), "sender": partial(send, instance, "yes", "the answer")}
 
 
 def _two_signals_and_a_driver() -> Mapping[str, Work]:
-    instance = _parked(programs.Approvals)
+    instance = parked(programs.Approvals)
     return {
-        "first": _sending(instance, "approved", "the first"),
-        "second": _sending(instance, "approved", "the second"),
-        "driver": _driving(instance),
+        "first": sending(instance, "approved", "the first"),
+        "second": sending(instance, "approved", "the second"),
+        "driver": driving(instance),
     }
 
 
 def _one_signal_twice() -> Mapping[str, Work]:
-    instance = _parked(programs.Waiting)
-    return {"one": _sending(instance, "yes", "the answer"), "again": _sending(instance, "yes", "the answer")}
+    instance = parked(programs.Waiting)
+    return {"one": sending(instance, "yes", "the answer"), "again": sending(instance, "yes", "the answer")}
 
 
 def _signal_and_timeout() -> Mapping[str, Work]:
-    instance = _parked(programs.Waiting)
+    instance = parked(programs.Waiting)
     pass_time(timedelta(seconds=HOUR + 1))
     return {
-        "driver": _driving(instance),
-        "sender": _sending(instance, "yes", "the answer"),
+        "driver": driving(instance),
+        "sender": sending(instance, "yes", "the answer"),
         "other sender": partial(send, instance, "no", "another answer"),
     }
 
 
 def _signal_and_end() -> Mapping[str, Work]:
-    instance = _parked(programs.Waiting)
+    instance = parked(programs.Waiting)
     send(instance, "yes", "the answer")
     return {
-        "driver": _driving(instance),
-        "sender": _sending(instance, "no", "too late"),
-        "canceller": _requesting("cancel", instance),
+        "driver": driving(instance),
+        "sender": sending(instance, "no", "too late"),
+        "canceller": requesting("cancel", instance),
     }
 
 
 def _advance_and_cancel() -> Mapping[str, Work]:
-    instance = _fresh(programs.Saga)
-    return {"driver": _driving(instance), "canceller": _requesting("cancel", instance)}
+    instance = fresh(programs.Saga)
+    return {"driver": driving(instance), "canceller": requesting("cancel", instance)}
 
 
 def _go_and_cancel() -> Mapping[str, Work]:
-    instance = _parked(programs.Parked)
-    return {"sender": _sending(instance, "go", "the go-ahead"), "canceller": _requesting("cancel", instance)}
+    instance = parked(programs.Parked)
+    return {"sender": sending(instance, "go", "the go-ahead"), "canceller": requesting("cancel", instance)}
 
 
 def _cancel_beside_a_lease() -> Mapping[str, Work]:
-    instance = _interrupted(programs.Beside)
-    return {"driver": _driving(instance), "canceller": _requesting("cancel", instance), "other": _driving(instance)}
-
-
-def _time_passes() -> None:
-    point("time passes")
-    pass_time(LEASE * 1.1)
+    instance = interrupted(programs.Beside)
+    return {"driver": driving(instance), "canceller": requesting("cancel", instance), "other": driving(instance)}
 
 
 def _take_over(program: Any) -> Mapping[str, Work]:
-    instance = _interrupted(program)
-    return {"holder": _driving(instance), "next": _both(_time_passes, _driving(instance))}
+    instance = interrupted(program)
+    return {"holder": driving(instance), "next": both(time_passes, driving(instance))}
 
 
 def _take_over_of_a_slow_one(program: Any) -> Mapping[str, Work]:
     """Its time is over again and again, so that of three holders none knows which of them is the last."""
-    instance = _fresh(program)
-    late = _both(_time_passes, _driving(instance))
-    return {"holder": _driving(instance), "next": _both(late, late), "third": late}
+    instance = fresh(program)
+    late = both(time_passes, driving(instance))
+    return {"holder": driving(instance), "next": both(late, late), "third": late}
 
 
 def _take_over_of_a_last_attempt() -> Mapping[str, Work]:
-    instance = _fresh(programs.OnlyOnce)
-    return {"holder": _driving(instance), "next": _both(_time_passes, _driving(instance))}
+    instance = fresh(programs.OnlyOnce)
+    return {"holder": driving(instance), "next": both(time_passes, driving(instance))}
 
 
 def _take_over_by_a_worker() -> Mapping[str, Work]:
-    _interrupted(programs.Beside)
-    return {"holder": _working(), "next": _both(_time_passes, _working()), "third": _working()}
+    interrupted(programs.Beside)
+    return {"holder": working(), "next": both(time_passes, working()), "third": working()}
 
 
 def _due_and_not_handed_out() -> list[UUID]:
-    instances = [_fresh(programs.Ladder, f"start {number}") for number in range(4)]
+    instances = [fresh(programs.Ladder, f"start {number}") for number in range(4)]
     broker.jobs.clear()
     pass_time(timedelta(minutes=2))
     return instances
@@ -210,103 +163,57 @@ def _each_is_handed_out_once() -> Iterator[str]:
 
 def _tick_and_late_deliveries() -> Mapping[str, Work]:
     instances = _due_and_not_handed_out()
-    return {"tick": partial(tick, "default"), "consumer": _both(*map(_driving, instances))}
-
-
-def _starting(key: str) -> Work:
-    return partial(start, programs.Ladder, key)
-
-
-def _starting_inside_a_transaction(*keys: str, fails: bool = False) -> Work:
-    """The caller's own row and its starts; a caller that meets a deadlock begins again, as Django's users must.
-
-    Those that were started are noted when they are committed.
-    """
-
-    def once() -> None:
-        started = {}
-        with transaction.atomic():
-            Counter.objects.create(name=f"by a caller: {secrets.token_hex(8)}")
-            for key in keys:
-                started[key] = engine.start(programs.Ladder, context={"call": key}, idempotency_key=key).pk
-            if fails:
-                raise ZeroDivisionError
-        for key, instance in started.items():
-            ledger.write("started", tenant="", workflow=programs.Ladder.name, key=key, instance=str(instance))
-
-    def caller() -> None:
-        for _ in range(5):
-            with suppress(OperationalError, ZeroDivisionError):
-                return once()
-            if fails:
-                return None
-        raise AssertionError("five deadlocks in a row")
-
-    return caller
+    return {"tick": partial(tick, "default"), "consumer": both(*map(driving, instances))}
 
 
 def _two_starts() -> Mapping[str, Work]:
-    return {"one": _starting("the start"), "other": _starting("the start"), "third": _starting("the start")}
+    return {"one": starting("the start"), "other": starting("the start"), "third": starting("the start")}
 
 
 def _two_starts_inside_transactions() -> Mapping[str, Work]:
     return {
-        "one": _starting_inside_a_transaction("a", "b"),
-        "other": _starting_inside_a_transaction("b", "a"),
-        "third": _starting("a"),
+        "one": starting_inside_a_transaction("a", "b"),
+        "other": starting_inside_a_transaction("b", "a"),
+        "third": starting("a"),
     }
 
 
 def _start_beside_one_that_is_rolled_back() -> Mapping[str, Work]:
-    return {"fails": _starting_inside_a_transaction("a", fails=True), "other": _starting_inside_a_transaction("a")}
+    return {"fails": starting_inside_a_transaction("a", fails=True), "other": starting_inside_a_transaction("a")}
 
 
 def _two_undo() -> Mapping[str, Work]:
-    instance = _parked(programs.Parked)
+    instance = parked(programs.Parked)
     request("cancel", instance)
-    return {"one": _advancing(instance, 6), "other": _advancing(instance, 6), "third": _driving(instance)}
+    return {"one": advancing(instance, 6), "other": advancing(instance, 6), "third": driving(instance)}
 
 
 def _failed_for_now() -> UUID:
-    instance = _parked(programs.Repaired)
+    instance = parked(programs.Repaired)
     Counter.objects.create(name="repaired")
     return instance
 
 
 def _two_retry() -> Mapping[str, Work]:
     instance = _failed_for_now()
-    return {"one": _requesting("retry", instance), "other": _requesting("retry", instance)}
-
-
-def _pruning(*, with_failed: bool) -> Work:
-    return lambda: prune(prunable("default", timedelta(), with_failed=with_failed))
-
-
-def _unless_it_is_gone(work_on_it: Work) -> Work:
-    """Who is told that there is no such instance has his answer."""
-
-    def unless_it_is_gone() -> None:
-        with suppress(InstanceNotFoundError):
-            work_on_it()
-
-    return unless_it_is_gone
+    return {"one": requesting("retry", instance), "other": requesting("retry", instance)}
 
 
 def _prune_and_signal() -> Mapping[str, Work]:
-    instance = _parked(programs.Waiting)
+    instance = parked(programs.Waiting)
     send(instance, "yes", "the answer")
     return {
-        "driver": _driving(instance),
-        "sender": _unless_it_is_gone(_sending(instance, "no", "too late")),
-        "pruner": _both(*[_pruning(with_failed=False)] * 3),
+        "driver": driving(instance),
+        "sender": unless_it_is_gone(sending(instance, "no", "too late")),
+        "pruner": both(*[pruning(with_failed=False)] * 3),
     }
 
 
 def _prune_and_retry() -> Mapping[str, Work]:
     instance = _failed_for_now()
     return {
-        "retry": _unless_it_is_gone(_requesting("retry", instance)),
-        "pruner": _both(*[_pruning(with_failed=True)] * 2),
+        "retry": unless_it_is_gone(requesting("retry", instance)),
+        "pruner": both(*[pruning(with_failed=True)] * 2),
     }
 
 
@@ -319,18 +226,18 @@ def _forget_what_was_pruned() -> Iterator[str]:
 
 
 def _pause_and_advance() -> Mapping[str, Work]:
-    instance = _fresh(programs.Ladder)
+    instance = fresh(programs.Ladder)
     return {
-        "driver": _driving(instance),
-        "operator": _both(_requesting("pause", instance), _requesting("resume", instance)),
+        "driver": driving(instance),
+        "operator": both(requesting("pause", instance), requesting("resume", instance)),
     }
 
 
 def _pause_and_signal() -> Mapping[str, Work]:
-    instance = _parked(programs.Waiting)
+    instance = parked(programs.Waiting)
     return {
-        "sender": _sending(instance, "yes", "the answer"),
-        "operator": _both(_requesting("pause", instance), _requesting("resume", instance)),
+        "sender": sending(instance, "yes", "the answer"),
+        "operator": both(requesting("pause", instance), requesting("resume", instance)),
     }
 
 
@@ -342,27 +249,23 @@ def _resume() -> Iterator[str]:
     yield from ()
 
 
-def _working() -> Work:
-    return lambda: Worker("default").run(burst=True)
-
-
 def _two_workers() -> Mapping[str, Work]:
     for number, program in enumerate([programs.Ladder, programs.Errands, programs.Ladder]):
-        _fresh(program, f"start {number}")
-    return {"one": _working(), "other": _working()}
+        fresh(program, f"start {number}")
+    return {"one": working(), "other": working()}
 
 
 def _two_workers_after_a_death() -> Mapping[str, Work]:
     """Somebody held it and has gone; those who come now both suspect that."""
-    instance = _fresh(programs.Ladder)
+    instance = fresh(programs.Ladder)
     WorkflowInstance.objects.filter(pk=instance).update(suspect=True)
-    return {"one": _working(), "other": _driving(instance), "third": _working()}
+    return {"one": working(), "other": driving(instance), "third": working()}
 
 
 def _two_that_wait_for_each_other() -> Mapping[str, Work]:
     for name in COUNTERS:
         Counter.objects.create(name=name)
-    return {name: _driving(_fresh(Crossing, name)) for name in ("left first", "right first")}
+    return {name: driving(fresh(Crossing, name)) for name in ("left first", "right first")}
 
 
 def _each_has_counted_once() -> Iterator[str]:
