@@ -214,7 +214,10 @@ def invariant_11(now: Tables, before: Tables | None = None) -> Iterator[str]:
             if max(attempts.values(), default=0) > now.limits.get(step, 1_000_000):
                 yield f"{key}: {step} was tried {max(attempts.values())} times in event {event['seq']}"
             # What follows in the same turn started with its first event.
-            asked_for = event["trigger"].startswith("signal:") or old["lease_owner"] or event["created_at"] == allowed
+            by_signal = event["trigger"].startswith("signal:") and not old["handling"]
+            # Mail may have killed the processes that an instance is called poison for: it need not have been due.
+            poison = event["data"].get("error", {}).get("type") == "Poison"
+            asked_for = poison or by_signal or old["lease_owner"] or event["created_at"] == allowed
             early = old["due_at"] is None or event["created_at"] < old["due_at"]
             if kind in FORWARD | UNDOING and not asked_for and early and old["status"] not in OVER | {"failed"}:
                 yield f"{key}: {kind} at {event['created_at']}, before it was due at {old['due_at']}"

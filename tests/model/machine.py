@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import F
 from django.test import override_settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, precondition, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, precondition, rule
 
 from tests.model import invariants
 from tests.model.mill import ACTIONS, LIMITS, UNDO_ACTIONS, Died, Mill, script
@@ -27,6 +27,8 @@ SETTINGS = {"MAX_RECOVERIES": 2, "MAX_VISITS_WITHOUT_PARKING": 12, "INFRASTRUCTU
 KEYS = st.sampled_from([None, None, "a", "b"])
 SCRIPTS = st.lists(st.sampled_from(["natural", *ACTIONS]), max_size=4)
 UNDO_SCRIPTS = st.lists(st.sampled_from(["natural", *UNDO_ACTIONS]), max_size=2)
+TIMES = st.sampled_from([0, 1, 11, 61, 601, 3601])
+FAILURES = st.sampled_from(["raise", "exit", "swallow", "retry", "die"])
 PASSED = ("body", "signal", "timeout")
 MOST_INSTANCES = 3
 MOST_ROUNDS = 30
@@ -50,6 +52,16 @@ class Machine(RuleBasedStateMachine):
 
     # --- what callers do ------------------------------------------------------------------
 
+    @initialize(target=instances, forward=st.sampled_from([[], ["to wait"], ["natural", "await"]]))
+    def first(self, forward: Sequence[str]) -> Any:
+        """At its start, in a step that waits, or in an activity that does."""
+        self.count = 1
+        instance = engine.start(Mill)
+        if forward:
+            script.set(forward)
+            engine.drive(instance)
+        return instance.pk
+
     @precondition(lambda self: self.count < MOST_INSTANCES)
     @rule(target=instances, key=KEYS, tenant=st.sampled_from(["", "acme"]), n=st.integers(0, 1))
     def start(self, key: str | None, tenant: str, n: int) -> Any:
@@ -65,6 +77,13 @@ class Machine(RuleBasedStateMachine):
         if key:
             self.started[tenant, key] = (instance.pk, n)
         return instance.pk
+
+    @rule(instance=instances, names=st.lists(st.sampled_from(["go", "stop"]), min_size=1, max_size=3))
+    def signals(self, instance: UUID, names: Sequence[str]) -> None:
+        """Several at once, early or late."""
+        for number, name in enumerate(names):
+            with suppress(InvalidStateError):
+                engine.signal(instance, name, number)
 
     @rule(instance=instances, name=st.sampled_from(["go", "stop", "other"]), key=KEYS, data=st.integers(0, 1))
     def signal(self, instance: UUID, name: str, key: str | None, data: int) -> None:
@@ -97,21 +116,18 @@ class Machine(RuleBasedStateMachine):
 
     # --- what workers and time do ------------------------------------------------------------------
 
-    @rule(instance=instances, forward=SCRIPTS, undos=UNDO_SCRIPTS, times=st.integers(1, 3))
-    def advance(self, instance: UUID, forward: Sequence[str], undos: Sequence[str], times: int) -> None:
+    @rule(instance=instances, forward=SCRIPTS, undos=UNDO_SCRIPTS, how=st.sampled_from(["advance", "twice", "drive"]))
+    def advance(self, instance: UUID, forward: Sequence[str], undos: Sequence[str], how: str) -> None:
         script.set(forward, undos)
-        for _ in range(times):
+        with suppress(Died):
+            engine.drive(instance) if how == "drive" else engine.advance(instance)
+        if how == "twice":
             with suppress(Died):
                 engine.advance(instance)
 
-    @rule(instance=instances, forward=SCRIPTS, undos=UNDO_SCRIPTS)
-    def drive(self, instance: UUID, forward: Sequence[str], undos: Sequence[str]) -> None:
-        script.set(forward, undos)
-        with suppress(Died):
-            engine.drive(instance)
-
-    @rule(forward=SCRIPTS, undos=UNDO_SCRIPTS)
-    def work(self, forward: Sequence[str], undos: Sequence[str]) -> None:
+    @rule(seconds=TIMES, forward=SCRIPTS, undos=UNDO_SCRIPTS)
+    def work(self, seconds: int, forward: Sequence[str], undos: Sequence[str]) -> None:
+        clock.shift(timedelta(seconds=seconds))
         script.set(forward, undos)
         try:
             drain()
@@ -123,9 +139,17 @@ class Machine(RuleBasedStateMachine):
         held = WorkflowInstance.objects.filter(poll_at__gt=now).exclude(poll_at=F("due_at"))
         assert not list(WorkflowSignal.objects.pending().exclude(instance__in=held))
 
-    @rule(seconds=st.sampled_from([1, 11, 61, 601, 3601, 100_000]))
-    def pass_time(self, seconds: int) -> None:
-        clock.shift(timedelta(seconds=seconds))
+    @rule(failure=FAILURES, undo_failure=st.sampled_from(UNDO_ACTIONS), rounds=st.integers(2, 4), said=st.booleans())
+    def work_on_a_bad_day(self, failure: str, undo_failure: str, rounds: int, said: bool) -> None:
+        """The same goes wrong again and again, while time passes; first of all when a signal comes, if `said`."""
+        for instance in WorkflowInstance.objects.live() if said else ():
+            engine.signal(instance, "go")
+        for _ in range(rounds):
+            script.set([failure] * MOST_INSTANCES, [undo_failure] * MOST_INSTANCES)
+            with suppress(Died):
+                drain()
+            self.tables_make_sense()
+            clock.shift(timedelta(seconds=61))
 
     # --- what must be true ------------------------------------------------------------------
 

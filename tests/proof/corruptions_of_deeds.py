@@ -205,6 +205,12 @@ def a_step_that_began_before_it_was_due(world: World) -> None:
     edit(event, created_at=event.created_at - timedelta(minutes=1))
 
 
+@corruptions.breaking(11)
+def a_handler_that_was_called_again_before_its_backoff(world: World) -> None:
+    event = world.event("approvals", "signal_received", 1)
+    edit(event, created_at=event.created_at - timedelta(seconds=1))
+
+
 # --- 12: messages -----------------------------------------------------------------------------
 
 

@@ -108,3 +108,17 @@ def test_processes_that_die_beside_a_live_lease_do_not_make_it_poison() -> None:
         until_quiet()
         case = judged()
     assert (case.violations, case.ends) == ([], frozenset({"awaiting"}))
+
+
+def test_an_instance_whose_mail_kills_every_process_is_called_poison_though_it_is_not_due() -> None:
+    """No bug of the engine's: what it ends as is no start of anything, and the checker must not take it for one."""
+    with fresh_world(MAX_RECOVERIES=1):
+        instance = start(programs.Approvals, "the start")
+        work()
+        send(instance, "approved", "the deadly one")
+        for place in ("handler.before", "handler.before"):
+            assert crashed(work, place)
+            pass_time(HOLD)
+        work()
+        case = judged()
+    assert (case.violations, case.ends) == ([], frozenset({"failed"}))

@@ -108,12 +108,17 @@ def attempts_stay_within_the_policy(evidence: Evidence) -> Iterator[Violation]:
 
 
 def nothing_starts_early(evidence: Evidence) -> Iterator[Violation]:
-    """Not before due_at, unless a signal or a request set it off, or a lease was out and reports."""
+    """Not before due_at, unless a signal or a request set it off, or a lease was out and reports. A handler that is
+    called again waits for its backoff; what follows in the same turn started with its first event.
+    """
     for key, moments in evidence.moments.items():
+        turn = None
         for before, event, _ in moments:
+            follows, turn = event["created_at"] == turn, event["created_at"]
             if event["kind"] not in STARTED or _is_poison(event):
                 continue
-            asked_for = event["trigger"].startswith("signal:") or before["lease_owner"]
+            by_signal = event["trigger"].startswith("signal:") and not before["handling"]
+            asked_for = by_signal or follows or before["lease_owner"]
             if not asked_for and not _passed(before["due_at"], event):
                 when = f"at {event['created_at']}, due at {before['due_at']}"
                 yield Violation(11, f"{key}: {event['kind']} of {event['step']} {when}")
