@@ -30,6 +30,8 @@ DATABASE = postgresql
 BROKER = redis
 SECONDS = 200
 SEED = 1
+# Of the state machine: so many examples, made from SEED too.
+EXAMPLES = 2000
 
 SHELL = /bin/sh
 MAKEFLAGS += --no-print-directory
@@ -52,7 +54,7 @@ endif
 endif
 
 .PHONY: help demo demo-celery test test-browser test-services test-cells chaos chaos-cell chaos-servers chaos-interleave
-.PHONY: chaos-crash chaos-programs campaign check lint clean stale
+.PHONY: chaos-crash chaos-model chaos-programs campaign check lint clean stale
 
 help:
 	@echo "make demo           a small shop runs 200 orders through a workflow (SQLite, no server)"
@@ -67,6 +69,7 @@ help:
 	@echo "make chaos-crash    processes die at every failpoint, three deep; COMMITs break off; others come in between; SEEDS=20"
 	@echo "make chaos-interleave  threads meet, one SQL statement at a time, in an order that each of SEEDS=100 decides"
 	@echo "make chaos-programs    workers run workflows made by chance, are killed, stopped and cut off; SEEDS=100 too"
+	@echo "make chaos-model    a state machine: people, senders, workers, crashes, clocks, a broker; EXAMPLES=2000 SEED=1"
 	@echo "make campaign       all of these but the model's, and the figures into docs/RELIABILITY.md; SEEDS=20 takes hours"
 	@echo "make check          everything a change must pass: format, lint, types, layers, migrations, tests with coverage"
 	@echo "make lint           that, without the tests"
@@ -112,6 +115,11 @@ chaos-crash: $(WITH_SERVICES)
 
 chaos-interleave: $(WITH_SERVICES)
 	@$(call on_each,postgresql mysql,$(WITH_SEEDS),tests/proof/interleavings)
+
+# On SQLite, or where WORKFLOW_ENGINE_TEST_ENGINE says.
+chaos-model: $(INSTALLED)
+	@WORKFLOW_ENGINE_MODEL_EXAMPLES=$(EXAMPLES) WORKFLOW_ENGINE_MODEL_SEED=$(SEED) \
+	  $(BIN)/python -m pytest -q tests/model/test_machine.py tests/model/test_sabotage.py $(PYTEST)
 
 chaos-programs: $(WITH_SERVICES)
 	@$(call on_each,$(EACH),$(WITH_SEEDS),tests/proof/random_programs)

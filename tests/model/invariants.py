@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.model.replay import START, Row, Tables, final_state, read, replay, text
+from tests.model.reading import read
+from tests.model.replay import START, Row, Tables, text
 
 __all__ = ["INVARIANTS", "assert_hold", "read"]
 
@@ -33,6 +34,7 @@ FORWARD = {
     "step_completed",
     "step_failed",
     "step_timed_out",
+    "signal_received",
     "workflow_awaiting",
     "workflow_slept",
     "workflow_completed",
@@ -53,10 +55,10 @@ def invariant_2(now: Tables, before: Tables | None = None) -> Iterator[str]:
         history = now.events[key]
         if [event["seq"] for event in history] != list(range(1, row["last_seq"] + 1)):
             yield f"{key} has events {[event['seq'] for event in history]}, last_seq is {row['last_seq']}"
-        for old, event, new in replay(history):
+        for old, event, new in now.moments[key]:
             if new["status"] != old["status"] and new["status"] not in MOVES.get(old["status"], set()):
                 yield f"{key} went from {old['status']} to {new['status']} in event {event['seq']}"
-        folded = final_state(history)
+        folded = now.moments[key][-1].after if history else START
         for name in START:
             # The end of a lease is moved by heartbeats, which leave no event.
             same = text(row[name]) == text(folded[name]) or (name == "due_at" and row["lease_owner"])
@@ -91,7 +93,7 @@ def invariant_3(now: Tables, before: Tables | None = None) -> Iterator[str]:
 def _consumption(now: Tables, key: Any) -> Iterator[str]:
     mailbox = now.mailbox(key)
     first_taken: dict[int, int] = {}
-    for old, event, _ in replay(now.events[key]):
+    for old, event, _ in now.moments[key]:
         if event["kind"] != "signal_received":
             continue
         number, again = event["data"]["signal_id"], event["data"]["signal_id"] in first_taken
@@ -117,28 +119,34 @@ def _consumption(now: Tables, key: Any) -> Iterator[str]:
 
 
 def invariant_4(now: Tables, before: Tables | None = None) -> Iterator[str]:
-    """Signal or timeout: exactly one wins a visit's wait."""
-    for key, history in now.events.items():
+    """Signal or timeout: exactly one wins a visit's wait. A signal that is there beats the timeout."""
+    for key, moments in now.moments.items():
         winners: list[str] = []
-        for old, event, new in replay(history):
+        taken: set[int] = set()
+        for old, event, new in moments:
             if event["kind"] == "workflow_awaiting" or new["visit"] != old["visit"]:
                 winners = []
             if event["kind"] == "signal_received":
                 winners.append(f"signal {event['data']['signal_id']}")
+                taken.add(event["data"]["signal_id"])
             elif event["kind"] == "step_timed_out":
                 winners.append("timeout")
+                for mail in now.mailbox(key) if not old["handling"] else ():
+                    awaited = mail["kind"] == "signal" and mail["name"] in old["awaiting_signals"]
+                    if awaited and mail["id"] not in taken and mail["received_at"] < event["created_at"]:
+                        yield f"{key}: the timeout won in event {event['seq']}, and signal {mail['id']} was there"
             if len(set(winners)) > 1:
                 yield f"{key}: {', '.join(winners)} ended the same wait"
 
 
 def invariant_5(now: Tables, before: Tables | None = None) -> Iterator[str]:
     """One recorded result per visit, by the holder of the newest lease token."""
-    for key, history in now.events.items():
-        completed = Counter(event["visit"] for event in history if event["kind"] == "step_completed")
+    for key, moments in now.moments.items():
+        completed = Counter(event["visit"] for _, event, _ in moments if event["kind"] == "step_completed")
         for visit, times in completed.items():
             if times > 1:
                 yield f"{key}: visit {visit} completed {times} times"
-        for old, event, new in replay(history):
+        for old, event, new in moments:
             claims = event["kind"] in {"step_started", "compensation_started"}
             if new["lease_token"] - old["lease_token"] != claims:
                 yield f"{key}: {event['kind']} moved the lease token from {old['lease_token']} to {new['lease_token']}"
@@ -146,8 +154,8 @@ def invariant_5(now: Tables, before: Tables | None = None) -> Iterator[str]:
 
 def invariant_6(now: Tables, before: Tables | None = None) -> Iterator[str]:
     """Two live leases on one instance never overlap, and an undo never runs beside one."""
-    for key, history in now.events.items():
-        for old, event, new in replay(history):
+    for key, moments in now.moments.items():
+        for old, event, new in moments:
             if old["lease_owner"] and new["lease_owner"] not in {"", old["lease_owner"]}:
                 yield f"{key}: {event['kind']} took over a lease that was not over"
             if old["lease_owner"] and event["kind"] == "workflow_compensating":
@@ -156,9 +164,9 @@ def invariant_6(now: Tables, before: Tables | None = None) -> Iterator[str]:
 
 def invariant_7(now: Tables, before: Tables | None = None) -> Iterator[str]:
     """Undos run in reverse order, one recorded as done never runs again, and no forward step follows."""
-    for key, history in now.events.items():
+    for key, moments in now.moments.items():
         undoing = False
-        for old, event, _ in replay(history):
+        for old, event, _ in moments:
             undoing = undoing or event["kind"] == "workflow_compensating"
             if undoing and event["kind"] in FORWARD:
                 yield f"{key}: {event['kind']} of {event['step']} follows an undo"
@@ -200,23 +208,22 @@ def invariant_11(now: Tables, before: Tables | None = None) -> Iterator[str]:
 
     Parking, entering a step and retry() arm anew.
     """
-    for key, history in now.events.items():
-        attempts: Counter[str] = Counter()
+    for key, moments in now.moments.items():
+        attempts: Counter[tuple[str, str, int]] = Counter()
         allowed = None
-        for old, event, new in replay(history):
+        for old, event, _ in moments:
             kind, step = event["kind"], event["step"]
-            if kind in {"workflow_awaiting", "workflow_slept", "workflow_retried"} or new["visit"] != old["visit"]:
+            if kind in {"workflow_awaiting", "workflow_slept", "workflow_retried"}:
                 attempts.clear()
-            # Poison and an unhandled timeout end a wait or a hold; no attempt of the step ran.
-            if kind == "step_failed" and event["data"]["error"]["type"] not in {"Poison", "Timeout"}:
-                attempts["failed"] += 1
-            attempts["started"] += kind == "step_started"
-            if max(attempts.values(), default=0) > now.limits.get(step, 1_000_000):
-                yield f"{key}: {step} was tried {max(attempts.values())} times in event {event['seq']}"
+            if counted := _counted(event):
+                attempts[counted, step, event["visit"]] += 1
+                tried = attempts[counted, step, event["visit"]]
+                if tried > now.limits.get(step, tried):
+                    yield f"{key}: {step} {counted} {tried} times in event {event['seq']}"
             # What follows in the same turn started with its first event.
             by_signal = event["trigger"].startswith("signal:") and not old["handling"]
             # Mail may have killed the processes that an instance is called poison for: it need not have been due.
-            poison = event["data"].get("error", {}).get("type") == "Poison"
+            poison = _error_type(event) == "Poison"
             asked_for = poison or by_signal or old["lease_owner"] or event["created_at"] == allowed
             early = old["due_at"] is None or event["created_at"] < old["due_at"]
             if kind in FORWARD | UNDOING and not asked_for and early and old["status"] not in OVER | {"failed"}:
@@ -224,10 +231,27 @@ def invariant_11(now: Tables, before: Tables | None = None) -> Iterator[str]:
             allowed = event["created_at"]
 
 
+def _counted(event: Row) -> str | None:
+    """How the event counts as an attempt. The undo of a step has attempts of its own."""
+    match event["kind"]:
+        case "step_started" | "compensation_started":
+            return str(event["kind"])
+        # Poison and an unhandled timeout end a wait or a hold; no attempt of the step ran.
+        case "step_failed" if _error_type(event) not in {"Poison", "Timeout"}:
+            return "step_failed"
+        case "compensation_attempt_failed" | "compensation_failed" if _error_type(event) != "Poison":
+            return "undo failed"
+    return None
+
+
+def _error_type(event: Row) -> str:
+    return str((event["data"].get("error") or {}).get("type", ""))
+
+
 def invariant_13(now: Tables, before: Tables | None = None) -> Iterator[str]:
     """A terminal instance never changes, except a failed one by retry(), and prune."""
-    for key, history in now.events.items():
-        for old, event, new in replay(history):
+    for key, moments in now.moments.items():
+        for old, event, new in moments:
             may = {"request_denied", "workflow_retried"} if old["status"] == "failed" else {"request_denied"}
             if old["status"] in OVER | {"failed"} and event["kind"] not in may:
                 yield f"{key} was {old['status']} and then {event['kind']}"
@@ -243,8 +267,8 @@ def invariant_13(now: Tables, before: Tables | None = None) -> Iterator[str]:
 
 def invariant_14(now: Tables, before: Tables | None = None) -> Iterator[str]:
     """In-flight instances finish on the step sequence they started with."""
-    for key, history in now.events.items():
-        for old, event, new in replay(history):
+    for key, moments in now.moments.items():
+        for old, event, new in moments:
             if old is not START and text(new["step_sequence"]) != text(old["step_sequence"]):
                 yield f"{key}: event {event['seq']} changed the step sequence"
             if new["current_step"] not in new["step_sequence"][new["step_index"] : new["step_index"] + 1]:

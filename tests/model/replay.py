@@ -9,10 +9,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, NamedTuple
 from uuid import UUID
-
-from workflow_engine.models import WorkflowEvent, WorkflowInstance, WorkflowSignal
 
 Row = Mapping[str, Any]
 
@@ -49,12 +48,23 @@ START: Row = {
 
 @dataclass(frozen=True)
 class Tables:
-    """Everything the database says at one moment. `limits`: the most attempts of a step, where that is known."""
+    """Everything the database says at one moment.
+
+    `effects`: what steps wrote. `limits`: the most attempts of a step, where that is known. `raw`: the rows of each
+    table by what the driver gave.
+    """
 
     instances: Mapping[UUID, Row]
     signals: Mapping[int, Row]
     events: Mapping[UUID, Sequence[Row]]
+    effects: Sequence[Row] = ()
     limits: Mapping[str, int] = field(default_factory=dict)
+    raw: Sequence[Mapping[Any, Row]] = ()
+
+    @cached_property
+    def moments(self) -> Mapping[UUID, Sequence[Moment]]:
+        """The histories, replayed, by instance."""
+        return {key: list(replay(history)) for key, history in self.events.items()}
 
     def mailbox(self, instance_id: UUID) -> list[Row]:
         """The signals and requests of one instance, in order."""
@@ -69,16 +79,6 @@ class Moment(NamedTuple):
     after: Row
 
 
-def read(using: str = "default", limits: Mapping[str, int] | None = None) -> Tables:
-    """Read all tables, in one order: a history is never older than the row it belongs to."""
-    instances = {row["id"]: row for row in WorkflowInstance.objects.using(using).values()}
-    events: dict[UUID, list[Row]] = {instance_id: [] for instance_id in instances}
-    for row in WorkflowEvent.objects.using(using).order_by("instance_id", "seq").values():
-        events.setdefault(row["instance_id"], []).append(row)
-    signals = {row["id"]: row for row in WorkflowSignal.objects.using(using).values()}
-    return Tables(instances, signals, events, limits or {})
-
-
 def replay(history: Sequence[Row]) -> Iterator[Moment]:
     """Go through a history event by event."""
     state = START
@@ -86,14 +86,6 @@ def replay(history: Sequence[Row]) -> Iterator[Moment]:
         after = _after(state, event)
         yield Moment(state, event, after)
         state = after
-
-
-def final_state(history: Sequence[Row]) -> Row:
-    """What the whole history says the row is."""
-    state = START
-    for event in history:
-        state = _after(state, event)
-    return state
 
 
 def text(value: Any) -> str:

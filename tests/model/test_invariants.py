@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -57,7 +58,7 @@ class Told:
         self.row["last_seq"] = len(self.history)
 
     def found(self, number: int) -> list[str]:
-        return list(invariants.INVARIANTS[number](self.tables, None))
+        return list(invariants.INVARIANTS[number](replace(self.tables), None))
 
 
 def undone() -> Tables:
@@ -147,6 +148,12 @@ def timeout_beside_signal(told: Told) -> None:
     told.history.insert(index, {**told.event("signal_received"), "kind": "step_timed_out"})
 
 
+def timeout_before_signal(told: Told) -> None:
+    timed_out = told.event("signal_received")
+    timed_out["kind"] = "step_timed_out"
+    told.mail()["received_at"] = timed_out["created_at"] - timedelta(seconds=1)
+
+
 def completed_twice(told: Told) -> None:
     told.repeat("step_completed")
 
@@ -183,6 +190,18 @@ def too_many_attempts(told: Told) -> None:
     told.tables.limits["book"] = 1  # type: ignore[index]
 
 
+def too_many_attempts_to_undo(told: Told) -> None:
+    undone = told.event("step_compensated")
+    for _ in range(3):
+        told.history.insert(told.history.index(undone), {**undone, "kind": "compensation_started"})
+
+
+def called_again_too_early(told: Told) -> None:
+    received = told.event("signal_received")
+    before = told.history[told.history.index(received) - 1]
+    before["data"]["set"] |= {"handling": f"signal:{received['data']['signal_id']}"}
+
+
 def too_early(told: Told) -> None:
     started = told.event("step_started", 1)
     started["created_at"] -= timedelta(seconds=9)
@@ -213,6 +232,7 @@ def other_step(told: Told) -> None:
         (3, kept_after_the_end),
         (3, discarded_without_reason),
         (4, timeout_beside_signal),
+        (4, timeout_before_signal),
         (5, completed_twice),
         (5, token_stands_still),
         (6, lease_taken_over),
@@ -221,6 +241,8 @@ def other_step(told: Told) -> None:
         (7, forward_after_undo),
         (8, key_twice),
         (11, too_many_attempts),
+        (11, too_many_attempts_to_undo),
+        (11, called_again_too_early),
         (11, too_early),
         (13, moved_after_the_end),
         (14, other_sequence),

@@ -1,17 +1,17 @@
+"""The machine itself. `make test` runs a few examples, and `make chaos-model` more."""
+
 from __future__ import annotations
 
 import logging
+import sys
+import time
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
-from hypothesis.stateful import run_state_machine_as_test
 
 from tests.model.machine import Machine
+from tests.model.running import ASKED, SEED, run
 from workflow_engine.domain.registry import registry
-
-DEFAULT_EXAMPLES = 40
-DEFAULT_STEPS = 25
 
 
 @pytest.fixture(autouse=True)
@@ -21,17 +21,16 @@ def own_registry() -> Iterator[None]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_whatever_people_senders_workers_and_time_do_the_invariants_hold(caplog: pytest.LogCaptureFixture) -> None:
-    """The same examples on every run; more of them, and others each time, with HYPOTHESIS_PROFILE=explore."""
+def test_whatever_people_senders_workers_and_time_do_the_invariants_hold(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A failure is repeated with the same number and seed."""
     caplog.set_level(logging.CRITICAL, "workflow_engine")
-    profile = settings()
-    explores = not profile.derandomize
-    run_state_machine_as_test(
-        Machine,
-        settings=settings(
-            profile,
-            max_examples=profile.max_examples if explores else DEFAULT_EXAMPLES,
-            stateful_step_count=2 * DEFAULT_STEPS if explores else DEFAULT_STEPS,
-            print_blob=True,
-        ),
-    )
+    examples = ASKED or 40
+    started, Machine.ran = time.monotonic(), 0
+    try:
+        run(examples, number=SEED)
+    finally:
+        told = f"{examples} examples, seed {SEED}: {Machine.ran} runs in {time.monotonic() - started:.0f} s"
+        with capsys.disabled():
+            sys.stdout.write(f"{told}\n" if ASKED else "")
