@@ -93,6 +93,16 @@ def test_a_request_that_makes_no_sense_any_more_is_recorded_as_denied(
     ][: bool(reason)]
 
 
+@pytest.mark.parametrize("verbs", [["pause", "resume"], ["pause", "resume", "pause"]])
+def test_a_pause_may_be_taken_back_before_anybody_has_looked_at_it(verbs: list[str]) -> None:
+    instance = waiting()
+    for verb in verbs:
+        getattr(engine, verb)(instance)
+    instance = settled(instance)
+    assert instance.paused == (verbs[-1] == "pause")
+    assert mailbox(instance) == [(verb, "consumed") for verb in verbs]
+
+
 def test_a_denied_request_adds_to_the_history_and_leaves_the_row_as_it_is() -> None:
     instance = waiting()
     for _ in range(2):

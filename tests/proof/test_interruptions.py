@@ -71,8 +71,7 @@ OTHERS: Mapping[Callable[[], None], frozenset[str] | None] = {
     others_finish_it: None,
     the_message_comes_again: None,
     somebody_cancels: EVERY_END,
-    # A resume is refused while nobody has looked at the pause: then it stays paused, wherever it is.
-    somebody_pauses_and_resumes: EVERY_END | {"pending", "in_progress", "awaiting", "sleeping", "compensating"},
+    somebody_pauses_and_resumes: None,
     the_start_is_repeated: None,
 }
 """Who comes in between, and where that may lead, if not where the scenario leads anyway."""

@@ -31,6 +31,7 @@ from workflow_engine.models.querysets import Subject, subject_reference
 
 Kind = WorkflowSignal.Kind
 _NAME_LIMIT = 200
+_REVERSES: dict[str, Kind] = {Kind.RESUME: Kind.PAUSE, Kind.PAUSE: Kind.RESUME}
 
 
 @dataclass(slots=True)
@@ -158,9 +159,11 @@ def pause(instance: Addressed, *, reason: str = "", actor: Any = None, using: st
 def resume(instance: Addressed, *, reason: str = "", actor: Any = None, using: str | None = None) -> WorkflowSignal:
     """Ask a paused instance to go on where it stood; what became due meanwhile is due now.
 
+    It may be asked right after `pause()`, before anybody has looked at that.
+
     Raises:
         InstanceNotFoundError: there is no such instance.
-        InvalidStateError: it has ended, or is not paused.
+        InvalidStateError: it has ended, or is not paused and nobody has asked for that.
     """
     return _request(Kind.RESUME, instance, {"reason": reason}, actor, using)
 
@@ -211,7 +214,7 @@ def _insert_all(rows: list[WorkflowInstance], message: _Message, using: str) -> 
 def _insert(row: WorkflowInstance, message: _Message, effects: Effects, using: str) -> WorkflowSignal:
     if first := _first(row, message, using):
         return first
-    _check_acceptable(row, message)
+    _check_acceptable(row, message, using)
 
     def insert() -> WorkflowSignal:
         return WorkflowSignal.objects.using(using).create(
@@ -243,14 +246,23 @@ def _first(row: WorkflowInstance, message: _Message, using: str) -> WorkflowSign
     return item
 
 
-def _check_acceptable(row: WorkflowInstance, message: _Message) -> None:
+def _check_acceptable(row: WorkflowInstance, message: _Message, using: str) -> None:
     """Against what is visible: what can't be used is refused at once. What changes meanwhile is sorted out later."""
-    if reason := why_not(store.state_of(row), message.kind):
+    state = store.state_of(row)
+    reason = why_not(state, message.kind)
+    if reason and (state.is_terminal or not _reverses_what_is_pending(row, message, using)):
         status = f"{row.status} and paused" if row.paused else row.status
         raise InvalidStateError(row.pk, status, message.kind, reason)
     strict = message.kind == Kind.SIGNAL and not conf.current().SIGNALS_BUFFER_EARLY
     if strict and message.name not in row.awaiting_signals:
         raise SignalNotAwaitedError(row.pk, message.name, row.awaiting_signals)
+
+
+def _reverses_what_is_pending(row: WorkflowInstance, message: _Message, using: str) -> bool:
+    """A pause may be taken back, and a resumption too, before anybody has looked at it."""
+    reversed_kind = _REVERSES.get(message.kind)
+    of_instance = WorkflowSignal.objects.using(using).pending().filter(instance_id=row.pk)
+    return reversed_kind is not None and of_instance.filter(kind=reversed_kind).exists()
 
 
 def _check_same(row: WorkflowInstance, item: WorkflowSignal, message: _Message) -> None:
