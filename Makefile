@@ -99,9 +99,10 @@ endef
 
 test-services: $(WITH_SERVICES)
 	@failed=; \
-	($(call on_each,postgresql mysql,,$(ON_SERVERS))) || failed="$$failed servers"; \
+	($(call on_each,postgresql mysql,,$(ON_SERVERS))) || failed=yes; \
 	echo "== celery workers, postgresql and redis"; \
-	($(call on_each,postgresql,,-m services $(ON_CELERY))) || failed="$$failed celery"; \
+	WORKFLOW_ENGINE_TEST_ENGINE=postgresql $(BIN)/python -m pytest -q -m services $(ON_CELERY) $(PYTEST) \
+	  || { echo "Failed on: celery workers." >&2; failed=yes; }; \
 	test -z "$$failed"
 
 test-cells: $(WITH_SERVICES)

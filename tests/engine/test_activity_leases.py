@@ -9,6 +9,7 @@ from tests.engine.calls import calling, claimed
 from tests.support import ONCE, error_of, events, kinds, later, mailbox, seconds_until, settled
 from workflow_engine import (
     Context,
+    Fail,
     LeaseLost,
     Workflow,
     clock,
@@ -196,6 +197,30 @@ def test_a_cancel_takes_effect_when_the_lease_ends_unreported_and_leaves_no_mail
     assert instance.status == "cancelled"
     assert mailbox(instance) == [("early", "discarded"), ("cancel", "consumed")]
     assert drained().answer == Answer.LOCKED
+
+
+def test_a_cancel_takes_effect_although_the_attempt_that_it_waits_for_was_the_last_one_and_is_lost() -> None:
+    instance = engine.start(calling(lambda ctx: None, retry=ONCE))
+    claimed(instance)
+    engine.cancel(instance)
+    settled(instance)
+
+    instance = later(instance, seconds=61)
+
+    assert instance.status == "cancelled"
+    assert kinds(instance)[-2:] == ["step_failed", "workflow_cancelled"]
+
+
+def test_a_cancel_takes_effect_although_the_attempt_that_it_waits_for_fails_for_good() -> None:
+    def call(ctx: Context) -> Fail:
+        engine.cancel(ctx.instance_id)
+        drain()
+        return Fail("no")
+
+    instance = settled(engine.start(calling(call)))
+
+    assert instance.status == "cancelled"
+    assert kinds(instance)[-2:] == ["step_failed", "workflow_cancelled"]
 
 
 def test_a_cancel_that_is_denied_because_one_was_requested_says_so() -> None:

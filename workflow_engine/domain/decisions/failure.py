@@ -44,7 +44,9 @@ def decide_failure(
     undo = _settled_attempt(state, failure) if lost is None else lost
     if final:
         journal.add(EventKind.STEP_FAILED, undo=undo, data=told, **changes)
-        fail_workflow(journal)
+        # A cancellation that waited for this attempt is carried out instead, by whoever recorded it.
+        if state.cancel_requested is None:
+            fail_workflow(journal)
         return
     status = Status.AWAITING if handling else Status.IN_PROGRESS
     due_at = journal.now + failure.delay(rules.retry, attempt)
