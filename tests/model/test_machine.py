@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.model.machine import Machine
-from tests.model.running import ASKED, SEED, run
+from tests.model.running import ASKED, SEED, STEPS, run
+from tests.proof.figures import keep
 from workflow_engine.domain.registry import registry
 
 
@@ -32,5 +33,6 @@ def test_whatever_people_senders_workers_and_time_do_the_invariants_hold(
         run(examples, number=SEED)
     finally:
         told = f"{examples} examples, seed {SEED}: {Machine.ran} runs in {time.monotonic() - started:.0f} s"
+        keep("model", {"examples": Machine.ran, "seed": SEED, "steps": STEPS})
         with capsys.disabled():
             sys.stdout.write(f"{told}\n" if ASKED else "")

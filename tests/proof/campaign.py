@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import django
 from django.db import connection
 
 from tests.databases import ENGINE, TITLES
 from tests.proof.cases import Case
+from tests.proof.figures import keep
 from tests.proof.sometimes import observed
 
 SEEDS_VARIABLE = "WORKFLOW_ENGINE_CHAOS_SEEDS"
 """How many seeds, or "17:20" for 17, 18 and 19. Any value makes the campaign thorough."""
-FIGURES_VARIABLE = "WORKFLOW_ENGINE_CHAOS_FIGURES"
-"""The folder that the figures are written into, a file per run; without it they are not kept."""
 
 _ASKED = os.environ.get(SEEDS_VARIABLE, "")
 
@@ -83,10 +80,7 @@ class Campaign:
 
     def write(self) -> None:
         """Keep the figures, if that is asked for."""
-        if folder := os.environ.get(FIGURES_VARIABLE):
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            text = json.dumps(vars(self), indent=2, sort_keys=True, ensure_ascii=False)
-            Path(folder, f"{ENGINE}-{os.getpid()}.json").write_text(text + "\n")
+        keep(f"{ENGINE}-{os.getpid()}", vars(self))
 
 
 def _ran_on() -> dict[str, str]:

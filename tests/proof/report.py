@@ -34,11 +34,11 @@ def main() -> int:
     parser.add_argument("--into", type=Path, help="a file with the marks between which they are to stand")
     options = parser.parse_args()
     files = [json.loads(file.read_text()) for file in sorted(options.folder.glob("*.json"))]
-    campaigns = merged(file for file in files if "database" in file and "cell" not in file)
+    campaigns = merged(file for file in files if "database" in file)
     live = [file for file in files if "cell" in file]
     if not campaigns and not live:
         parser.error(f"{options.folder} has no figures")
-    text = "\n".join(told(campaigns, live))
+    text = "\n".join([*told(campaigns, live), *_model(file for file in files if "examples" in file)])
     if options.into is None:
         sys.stdout.write(text + "\n")
     else:
@@ -129,6 +129,12 @@ def _live_rows(live: Sequence[Figures]) -> Iterator[list[object]]:
         for name in sorted({name for cell in live for name in cell[kind]}):
             yield [f"{kind.capitalize().removesuffix('s')}, {name}", *(cell[kind].get(name, 0) for cell in live)]
     yield ["**Violations**", *(f"**{cell['violations']}**" for cell in live)]
+
+
+def _model(files: Iterable[Figures]) -> Iterator[str]:
+    for file in files:
+        yield ""
+        yield f"The model: {file['examples']:,} sequences of up to {file['steps']} rules, from seed {file['seed']}."
 
 
 def _mutants(campaigns: Mapping[str, Figures]) -> Iterator[str]:

@@ -12,13 +12,12 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.proof.figures import keep
 from tests.servers.server import ServerMissingError
 
 if TYPE_CHECKING:
     from tests.celery.chaos.running import Outcome
 
-FIGURES_VARIABLE = "WORKFLOW_ENGINE_CHAOS_FIGURES"
-"""The folder that the figures are written into, a file per cell; without it they are only printed."""
 ENGINES = {"postgresql": "postgresql", "mariadb": "mysql"}
 
 
@@ -37,7 +36,7 @@ def main() -> int:
         _where(arguments.seed, folder)
         raise
     print(json.dumps(figures, indent=2, ensure_ascii=False), flush=True)
-    _keep(figures)
+    keep(f"live-{figures['cell']}", figures)
     for complaint in complaints:
         print(complaint, file=sys.stderr)
     if complaints or arguments.keep:
@@ -74,13 +73,6 @@ def _figures(arguments: argparse.Namespace, outcome: Outcome) -> dict[str, Any]:
         "seen": dict(sorted(outcome.seen.items())),
         "violations": len(outcome.complaints),
     }
-
-
-def _keep(figures: dict[str, Any]) -> None:
-    if folder := os.environ.get(FIGURES_VARIABLE):
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        text = json.dumps(figures, indent=2, sort_keys=True, ensure_ascii=False)
-        Path(folder, f"live-{figures['cell']}.json").write_text(text + "\n")
 
 
 def _arguments() -> argparse.Namespace:
