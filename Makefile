@@ -19,6 +19,8 @@ CELLS = $(wildcard tests/celery/live)
 ON_CELERY = $(CELLS) $(wildcard tests/example/test_demo_on_celery.py)
 # What to add to a pytest call, for example: make test PYTEST='-k sleep -x'
 PYTEST =
+# What to add to a benchmark, see its --help
+BENCH =
 # Of a campaign: so many seeds, or from one to another, for example SEEDS=500:700
 SEEDS = 100
 WITH_SEEDS = WORKFLOW_ENGINE_CHAOS_SEEDS=$(SEEDS)
@@ -54,7 +56,7 @@ endif
 endif
 
 .PHONY: help demo demo-celery test test-browser test-services test-cells chaos chaos-cell chaos-servers chaos-interleave
-.PHONY: chaos-crash chaos-model chaos-programs campaign check lint clean stale
+.PHONY: chaos-crash chaos-model chaos-programs campaign bench-timers check lint clean stale
 
 help:
 	@echo "make demo           a small shop runs 200 orders through a workflow (SQLite, no server)"
@@ -71,6 +73,7 @@ help:
 	@echo "make chaos-programs    workers run workflows made by chance, are killed, stopped and cut off; SEEDS=100 too"
 	@echo "make chaos-model    a state machine: people, senders, workers, crashes, clocks, a broker; EXAMPLES=2000 SEED=1"
 	@echo "make campaign       all of these, and the figures into docs/RELIABILITY.md; SEEDS=20 takes hours"
+	@echo "make bench-timers   how late are timers with Celery workers, PostgreSQL and Redis? BENCH='--broker rabbitmq --timers 100'"
 	@echo "make check          everything a change must pass: format, lint, types, layers, migrations, tests with coverage"
 	@echo "make lint           that, without the tests"
 	@echo "make clean          removes .venv, caches, builds and the databases of the demo"
@@ -149,6 +152,9 @@ chaos-servers: $(WITH_SERVICES)
 
 chaos-cell: $(WITH_SERVICES)
 	@$(BIN)/python -m tests.celery.chaos --database $(DATABASE) --broker $(BROKER) --seconds $(SECONDS) --seed $(SEED)
+
+bench-timers: $(WITH_SERVICES)
+	@$(BIN)/python -m tests.benchmarks.timers $(BENCH)
 
 check: lint
 	@echo "== tests, with branch coverage"

@@ -4,7 +4,7 @@ import logging
 from collections import Counter
 from copy import copy
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import pytest
@@ -108,6 +108,29 @@ def test_what_becomes_due_before_the_next_tick_is_handed_out_with_that_delay(
     assert row.due_at is not None
     assert reload(row).poll_at == row.due_at + GRACE
     assert reload(later).poll_at == later.due_at
+
+
+def test_the_most_urgent_is_sent_first_and_no_delay_grows_by_the_time_that_sending_the_others_took(
+    nap: type[Workflow], sent: list[Sent], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [parked(nap, sent, seconds=seconds) for seconds in (3609, 3605, 3600, 3607)]
+    dispatch = recording.RecordingDispatcher.dispatch
+
+    def dawdle(dispatcher: recording.RecordingDispatcher, *args: Any, **kwargs: Any) -> None:
+        dispatch(dispatcher, *args, **kwargs)
+        clock.shift(timedelta(seconds=3))
+
+    monkeypatch.setattr(recording.RecordingDispatcher, "dispatch", dawdle)
+    clock.shift(timedelta(seconds=3600))
+    tick.tick("default")
+    numbers = {row.pk: number for number, row in enumerate(rows)}
+    # The last two are due in 7 s and 9 s, of which 6 s and 9 s are over.
+    assert [(numbers[message.instance_id], round(message.seconds)) for message in sent] == [
+        (2, 0),
+        (1, 2),
+        (3, 1),
+        (0, 0),
+    ]
 
 
 def test_many_that_wake_at_one_second_are_handed_out_in_pages_once_each_by_two_ticks_at_once(

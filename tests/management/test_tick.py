@@ -2,14 +2,15 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from datetime import timedelta
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
 import pytest
 
 from tests.management.calling import refused, say
-from workflow_engine import engine
+from workflow_engine import clock, engine
 from workflow_engine.dispatch import Dispatcher
 from workflow_engine.models import WorkflowInstance
 
@@ -51,6 +52,26 @@ def test_the_loop_ticks_until_it_is_told_to_end(due: WorkflowInstance, monkeypat
     said = say("workflow_tick", "--loop")
     assert said.lines == ["Handed out 1, woken 0, not handed out 0."]
     assert Pushing.handed == [due.pk]
+
+
+def test_a_tick_that_took_an_interval_is_followed_by_the_next_at_once(
+    due: WorkflowInstance, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What becomes due between two ticks was looked for by the first: a pause after it would make that late."""
+    settings.WORKFLOW_ENGINE = {**settings.WORKFLOW_ENGINE, "TICK_INTERVAL": 50, "GRACE": 40}
+
+    def take_long(dispatcher: Pushing, instance_id: UUID, **_: Any) -> None:
+        dispatcher.handed.append(instance_id)
+        clock.shift(timedelta(seconds=50))
+        if len(dispatcher.handed) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(Pushing, "dispatch", take_long)
+    started = time.monotonic()
+    say("workflow_tick", "--loop")
+    clock.reset_shift()
+    assert Pushing.handed == [due.pk, due.pk]
+    assert time.monotonic() - started < 45
 
 
 def test_a_dispatcher_that_hands_nothing_out_needs_no_tick() -> None:

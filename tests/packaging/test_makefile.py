@@ -172,6 +172,7 @@ def test_plain_make_lists_the_targets(project: Path, programs: Path) -> None:
         "chaos-programs",
         "chaos-model",
         "campaign",
+        "bench-timers",
         "check",
         "lint",
         "clean",

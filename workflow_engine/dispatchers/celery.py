@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from celery import _state, current_app
@@ -65,7 +66,8 @@ class CeleryDispatcher(Dispatcher):
         if queue:
             message["queue"] = queue
         if delay:
-            message["countdown"] = delay.total_seconds()
+            # Not a countdown, which would begin when the broker is reached.
+            message["eta"] = datetime.now(UTC) + delay
         try:
             self._broker.publish(message)
         except BrokerTroubleError as error:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
+from operator import attrgetter
 from uuid import UUID
 
 from django.db import connections
@@ -34,14 +35,22 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A marked row. `before` and `marked` are its poll_at."""
+    """A marked row. `before` and `marked` are its poll_at; `wait` counts from when it was marked, `marked_at` by the
+    monotonic clock.
+    """
 
     instance_id: UUID
     version: int
     queue: str
-    delay: timedelta
+    wait: timedelta
     before: datetime | None
     marked: datetime
+    marked_at: float
+
+    @property
+    def delay(self) -> timedelta:
+        """What is left of the wait now: sending those before it may have taken a second."""
+        return max(self.wait - timedelta(seconds=clock.monotonic() - self.marked_at), NO_DELAY)
 
 
 @dataclass(slots=True)
@@ -59,7 +68,7 @@ class _Marked:
 
 
 def mark(ids: Sequence[UUID], wanted: Wanted, using: str) -> list[Job]:
-    """Mark those of the rows that are wanted, in one transaction.
+    """Mark those of the rows that are wanted, in one transaction; the most urgent comes first.
 
     Raises:
         RuntimeError: the caller has a transaction open.
@@ -68,7 +77,8 @@ def mark(ids: Sequence[UUID], wanted: Wanted, using: str) -> list[Job]:
     # Who brought mail while these rows were locked has gone away, relying on this look at the mailbox.
     pending = WorkflowSignal.objects.using(using).pending().filter(instance_id__in=[job.instance_id for job in jobs])
     with_mail = set(pending.values_list("instance_id", flat=True))
-    return [replace(job, delay=NO_DELAY) if job.instance_id in with_mail else job for job in jobs]
+    jobs = [replace(job, wait=NO_DELAY) if job.instance_id in with_mail else job for job in jobs]
+    return sorted(jobs, key=attrgetter("wait"))
 
 
 def take_back(jobs: Iterable[Job], using: str) -> None:
@@ -85,6 +95,7 @@ def _mark(ids: Sequence[UUID], wanted: Wanted, using: str) -> _Marked:
     )
     found = list(locked.order_by("pk").only(*_COLUMNS))
     now, grace = clock.now(using), conf.current().duration("GRACE")
+    marked_at = clock.monotonic()
     marked, silent = _Marked(using), []
     for row in found:
         if row.is_terminal or row.paused or (delay := wanted(row, now)) is None:
@@ -92,21 +103,22 @@ def _mark(ids: Sequence[UUID], wanted: Wanted, using: str) -> _Marked:
         if row.poll_at not in {None, row.due_at}:
             # It was handed out or held before, and nothing came of that in time.
             silent.append(row.pk)
-        marked.jobs.append(_job(row, delay, now + delay + grace))
-    at_once = [job.instance_id for job in marked.jobs if not job.delay]
-    later = [job.instance_id for job in marked.jobs if job.delay]
+        marked.jobs.append(_job(row, delay, now + delay + grace, marked_at))
+    at_once = [job.instance_id for job in marked.jobs if not job.wait]
+    later = [job.instance_id for job in marked.jobs if job.wait]
     rows.filter(pk__in=silent).update(suspect=True)
     rows.filter(pk__in=at_once).update(poll_at=now + grace)
     rows.filter(pk__in=later).update(poll_at=F("poll_at") + grace)
     return marked
 
 
-def _job(row: WorkflowInstance, delay: timedelta, marked: datetime) -> Job:
+def _job(row: WorkflowInstance, wait: timedelta, marked: datetime, marked_at: float) -> Job:
     return Job(
         instance_id=row.pk,
         version=row.version,
         queue=queue_of(row),
-        delay=delay,
+        wait=wait,
         before=row.poll_at,
         marked=marked,
+        marked_at=marked_at,
     )

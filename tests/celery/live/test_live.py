@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,10 @@ pytest.importorskip("celery", reason="needs Celery: pip install -e '.[services]'
 
 from tests.celery.live import cells
 from tests.celery.live.fleet import Fleet, killed_in_the_middle
-from tests.celery.live.project.workflows import Dies, Order, Poison, Quick
+from tests.celery.live.project.workflows import Dies, Order, Poison, Quick, Timer
 from tests.shop.models import Effect
 from tests.traps.background import eventually
-from workflow_engine import engine
+from workflow_engine import clock, engine
 from workflow_engine.models import WorkflowEvent, WorkflowInstance, WorkflowWorker
 from workflow_engine.testing import reload
 
@@ -97,6 +98,14 @@ def test_messages_that_are_doubled_late_or_forged_change_nothing(fleet: Fleet) -
             fleet.app.send_task("workflow_engine.advance", [instance_id])
     assert ended(*rows) == {"completed": 4}
     assert [effects(row) for row in rows] == [ALL_OF_AN_ORDER] * 4
+
+
+def test_many_that_wake_at_one_moment_wake_once_each_and_never_before_it(fleet: Fleet) -> None:
+    due = clock.now("default") + timedelta(seconds=8)
+    rows = [engine.start(Timer, context={"due": due.isoformat()}) for _ in range(60)]
+    assert ended(*rows) == {"completed": 60}
+    assert [effects(row) for row in rows] == [["wake"]] * 60
+    assert min(datetime.fromisoformat(note) for note in Effect.objects.values_list("note", flat=True)) >= due
 
 
 def test_a_restart_of_the_database_fails_nothing_and_otherwise_connections_are_kept(fleet: Fleet) -> None:

@@ -10,7 +10,7 @@ from django.db import DatabaseError, InterfaceError, connections
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from workflow_engine import conf
+from workflow_engine import clock, conf
 from workflow_engine.dispatch import dispatcher
 from workflow_engine.engine.infrastructure import is_infrastructure
 from workflow_engine.inspection.wording import one_line
@@ -52,6 +52,7 @@ class Command(WorkflowCommand):
         stopping, trouble = threading.Event(), 0
         with stopped_by_signals(stopping.set):
             while not stopping.is_set():
+                began = clock.monotonic()
                 connections[self.using].close_if_unusable_or_obsolete()
                 try:
                     ticked = tick(self.using)
@@ -62,7 +63,9 @@ class Command(WorkflowCommand):
                 else:
                     if verbosity > 1 or any(asdict(ticked).values()):
                         self._report(ticked)
-                stopping.wait(conf.current().duration("TICK_INTERVAL").total_seconds())
+                # A tick looks ahead by an interval from its beginning.
+                interval = conf.current().duration("TICK_INTERVAL").total_seconds()
+                stopping.wait(max(0.0, interval - (clock.monotonic() - began)))
 
     def _endure(self, error: Exception, times: int) -> None:
         """A database that is away for a while is waited for; for how long is the supervisor's matter."""

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import os
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from tests.celery.live import cells
 from tests.shop.models import Effect
-from workflow_engine import Await, Context, Finish, Outcome, RetryPolicy, Signal, Sleep, Workflow, activity, step
+from workflow_engine import (
+    Await,
+    Context,
+    Finish,
+    Outcome,
+    RetryPolicy,
+    Signal,
+    Sleep,
+    Workflow,
+    activity,
+    clock,
+    step,
+)
 
 PACKING = f"{cells.queue()}_packing"
 
@@ -96,7 +108,21 @@ class Quick(Workflow):
         note(ctx)
 
 
-ALL: tuple[type[Workflow[Any]], ...] = (Order, Dies, Poison, Quick)
+class Timer(Workflow):
+    """Sleeps until `ctx.input["due"]`; the effect's note is the moment at which it woke."""
+
+    name = "live_timer"
+
+    @step
+    def sleep(self, ctx: Context) -> Outcome:
+        return Sleep(datetime.fromisoformat(ctx.input["due"]))
+
+    @step
+    def wake(self, ctx: Context) -> None:
+        Effect.objects.create(instance_id=ctx.instance_id, step=ctx.step, note=clock.now("default").isoformat())
+
+
+ALL: tuple[type[Workflow[Any]], ...] = (Order, Dies, Poison, Quick, Timer)
 
 
 def _wait_to_be_killed(file: Path) -> None:
