@@ -65,6 +65,12 @@ def messages(app: Celery, queue: str = "celery") -> list[Message]:
     return found
 
 
+def end_publisher(dispatcher: Any) -> None:
+    """Let the thread of a Celery dispatcher end, which otherwise lives as long as the process."""
+    if dispatcher._broker._publisher is not None:
+        dispatcher._broker._publisher.give_up()
+
+
 def publishers_end() -> None:
     """Wait until no thread hangs in a broker any more."""
     eventually(lambda: not any(thread.name == "workflow_engine_publisher" for thread in threading.enumerate()))

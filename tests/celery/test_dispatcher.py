@@ -13,7 +13,7 @@ from django.db import transaction
 
 pytest.importorskip("celery", reason="needs Celery: pip install -e '.[services]'")
 
-from tests.celery.brokers import MEMORY, app_at, messages, publishers_end
+from tests.celery.brokers import MEMORY, app_at, end_publisher, messages, publishers_end
 from tests.shop.models import Counter
 from tests.traps.background import in_thread
 from workflow_engine import Context, Workflow, dispatch, engine, step
@@ -42,8 +42,7 @@ def dispatcher(settings: Settings) -> Iterator[CeleryDispatcher]:
     assert isinstance(made, CeleryDispatcher)
     yield made
     dispatch._load.cache_clear()
-    if made._broker._publisher is not None:
-        made._broker._publisher.give_up()
+    end_publisher(made)
     publishers_end()
 
 

@@ -23,6 +23,7 @@ def fleet(
 @pytest.fixture(autouse=True)
 def web(settings: Settings) -> Iterator[None]:
     """This process is the web side: it sends messages, and knows the workflows."""
+    from tests.celery.brokers import end_publisher
     from tests.celery.live import cells
     from tests.celery.live.project import workflows
 
@@ -31,4 +32,5 @@ def web(settings: Settings) -> Iterator[None]:
         registry.register(workflow)
     dispatch._load.cache_clear()
     yield
+    end_publisher(dispatch.dispatcher())
     dispatch._load.cache_clear()
