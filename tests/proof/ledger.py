@@ -31,6 +31,9 @@ _CLOCKS = {
 
 _file: Path | None = None
 
+_RECENT = 100_000
+"""Bytes at the end of the ledger."""
+
 
 @contextmanager
 def kept_in(path: Path) -> Iterator[None]:
@@ -61,6 +64,16 @@ def read() -> list[Entry]:
     if _file is None or not _file.exists():
         return []
     return [json.loads(line) for line in _file.read_text().splitlines()]
+
+
+def last_of(process: int) -> Entry | None:
+    """The last entry of a process, if it is a recent one."""
+    if _file is None or not _file.exists():
+        return None
+    with _file.open("rb") as file:
+        file.seek(max(file.seek(0, os.SEEK_END) - _RECENT, 0))
+        lines = file.read().splitlines()[1:]  # the first one is a part of one
+    return next((entry for line in reversed(lines) if (entry := json.loads(line))["pid"] == process), None)
 
 
 def replace(entries: Iterable[Entry]) -> None:

@@ -15,6 +15,8 @@ SEED_VARIABLE = "WORKFLOW_ENGINE_CHAOS_SEED"
 """What the programs are made from."""
 SECONDS_VARIABLE = "WORKFLOW_ENGINE_CHAOS_SECONDS"
 """How long the storm lasts, over which the web process spreads what it does."""
+MUTANT_VARIABLE = "WORKFLOW_ENGINE_CHAOS_MUTANT"
+"""The name of a way in which the engine is to be wrong, to see that the run fails; usually there is none."""
 BROKER_VARIABLE = "WORKFLOW_ENGINE_CHAOS_BROKER"
 """The broker's address."""
 

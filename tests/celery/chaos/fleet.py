@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,6 +19,7 @@ from tests.traps.background import ROOT, eventually
 
 _CELERY = ["-m", "celery", "-A", "tests.celery.chaos.project", "worker", "--pool", "prefork", "-l", "INFO", "-c", "2"]
 _PATIENCE = 30.0
+_UNTIL_CAUGHT = 3.0
 _A_LOOK = 0.005
 
 
@@ -112,6 +113,21 @@ class Fleet:
         processes.send(pid, signal.SIGKILL)
         self._until.pop(pid, None)
 
+    def caught(self, kinds: Collection[str]) -> int | None:
+        """A worker's child in the middle of user code of one of these kinds, which stands still now; None if there was
+        none for a while.
+        """
+        end = time.monotonic() + _UNTIL_CAUGHT
+        while time.monotonic() < end:
+            for pid in set(self.children()) - self._until.keys():
+                self._halt(pid)
+                last = ledger.last_of(pid)
+                if last is not None and last["what"] in {"began", "renewed"} and last["kind"] in kinds:
+                    return pid
+                processes.send(pid, signal.SIGCONT)
+            time.sleep(_A_LOOK)
+        return None
+
     def stop(self, pids: Iterable[int], seconds: float) -> None:
         """Let them stand still for so long."""
         pids = list(pids)
@@ -126,9 +142,13 @@ class Fleet:
         for pid in pids:
             processes.send(pid, signal.SIGSTOP)
         for pid in pids:
-            while processes.state(pid) not in {"T", "Z", "X", ""}:
-                time.sleep(_A_LOOK)
+            self._halt(pid)
             ledger.write("died", who=pid, by=why)
+
+    def _halt(self, pid: int) -> None:
+        processes.send(pid, signal.SIGSTOP)
+        while processes.state(pid) not in {"T", "Z", "X", ""}:
+            time.sleep(_A_LOOK)
 
     @contextmanager
     def standing_still(self, why: str) -> Iterator[None]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter as Count
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from django.db.models import Max
@@ -13,6 +15,7 @@ from tests.celery.chaos.agenda import agenda
 from tests.celery.chaos.fleet import Fleet
 from tests.proof.checker import collect, judge
 from tests.proof.evidence import Evidence
+from tests.proof.ledger import Entry
 from tests.proof.random_programs.plans import COUNTERS, Plan
 from tests.proof.sometimes import observed
 from tests.proof.tables import Tables
@@ -23,6 +26,8 @@ from workflow_engine.models import WorkflowEvent, WorkflowInstance, WorkflowSign
 _RAISED = re.compile(r"raised unexpected: (\w+)\(")
 _MAY_RAISE = {"OperationalError", "InterfaceError", "ValueError"}
 """The database was away for longer than a task waits; and "nonsense" is no id."""
+EXPECTED = ("lost attempt", "suspect", "duplicate delivery")
+"""What a run has met at least once, if it was long enough."""
 _OF_INTEREST = ("stale writer", "duplicate delivery", "the signal won", "the timeout won", "suspect")
 
 
@@ -57,6 +62,7 @@ def complaints(before: Tables, folder: Path, *, finished: bool) -> list[str]:
         finished: everything has ended.
     """
     evidence = collect(before=before, at_rest=finished)
+    evidence = replace(evidence, ledger=with_all_deaths(evidence.ledger))
     wrong = [str(violation) for violation in judge(evidence)]
     if finished:
         wrong += _miscounted()
@@ -78,6 +84,17 @@ def seen(fleet: Fleet, folder: Path) -> Count[str]:
 def instances() -> int:
     """How many there are."""
     return WorkflowInstance.objects.count()
+
+
+def with_all_deaths(told: Sequence[Entry]) -> list[Entry]:
+    """By now every process has ended, some without the nemesis: each after the last entry that it wrote."""
+    last = {entry["pid"]: number for number, entry in enumerate(told)}
+    entries: list[Entry] = []
+    for number, entry in enumerate(told):
+        entries.append(entry)
+        if last[entry["pid"]] == number:
+            entries.append({"what": "died", "pid": entry["pid"], "at": entry["at"], "who": entry["pid"], "by": "end"})
+    return entries
 
 
 def _miscounted() -> list[str]:

@@ -25,7 +25,7 @@ _A_LOOK = 0.2
 _STANDSTILL = 90.0
 """Seconds without any event after which a run that is not at its end counts as stuck: many times GRACE and all else."""
 _THOROUGH = 120.0
-"""A run of so many seconds has to see every kind of fault."""
+"""A run of so many seconds has to do every kind of fault, and to see what they lead to."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,11 @@ def run(cell: Cell, seconds: float, seed: int, folder: Path) -> Outcome:
             before = _read()
             stuck = _calm(fleet)
             calm = time.monotonic() - over
+        seen = judging.seen(fleet, folder)
         complaints = [*stuck, *judging.complaints(before, folder, finished=not stuck)]
         if seconds >= _THOROUGH:
             complaints += [f"never done: {kind}" for kind in nemesis.never_done()]
-        seen = judging.seen(fleet, folder)
+            complaints += [f"never seen: {kind}" for kind in judging.EXPECTED if not seen[kind]]
     return Outcome(complaints, nemesis.done, seen, judging.instances(), over - begun, calm)
 
 

@@ -55,13 +55,15 @@ def cut_the_connections_to_the_database(victims: Victims, chance: Random) -> boo
         return victims.cell.before_database.cut_all() > 0
 
 
-def cut_a_connection_around_its_commit(victims: Victims, chance: Random) -> bool:
-    """Whether that COMMIT was carried out, the client can't tell."""
+def cut_connections_around_their_commits(victims: Victims, chance: Random) -> bool:
+    """Whether such a COMMIT was carried out, is not or will be later, the client can't tell."""
     proxy = victims.cell.before_database
-    proxy.cut_another(chance.choice(list(Cut)))
-    happened = proxy.has_cut.wait(_UNTIL_A_COMMIT)
-    proxy.let_pass()
-    return happened
+    happened = []
+    for kind in chance.sample(list(Cut), len(Cut)):
+        proxy.cut_another(kind)
+        happened.append(proxy.has_cut.wait(_UNTIL_A_COMMIT))
+        proxy.let_pass()
+    return all(happened)
 
 
 def _end_sessions() -> int:
@@ -85,5 +87,5 @@ DEEDS = (
     restart_the_database,
     end_all_sessions,
     cut_the_connections_to_the_database,
-    cut_a_connection_around_its_commit,
+    cut_connections_around_their_commits,
 )

@@ -6,12 +6,15 @@ from random import Random
 
 from tests.celery.chaos.nemesis.victims import Victims
 
-_SHORTEST, _LONGEST = 2.5, 5.0
-"""Seconds that somebody is stopped: past every lease, and mostly past IDLE_IN_TRANSACTION, HOLD and GRACE."""
+_SHORTEST, _LONGEST = 3.0, 6.0
+"""Seconds that somebody is stopped: past every lease and IDLE_IN_TRANSACTION, and mostly past HOLD and GRACE."""
 
 
 def kill_a_child(victims: Victims, chance: Random) -> bool:
-    children = victims.fleet.children()
+    """In the middle of a handler, an activity or an undo; or wherever it is."""
+    kind = chance.choice(["handler", "activity", "undo"])
+    caught = victims.fleet.caught({kind})
+    children = victims.fleet.children() if caught is None else [caught]
     if not children:
         return False
     victims.fleet.kill_child(chance.choice(children))
@@ -27,10 +30,20 @@ def kill_a_worker(victims: Victims, chance: Random) -> bool:
 
 
 def stop_a_child_past_its_lease(victims: Victims, chance: Random) -> bool:
-    children = victims.fleet.children()
-    if not children:
+    """In the middle of an activity or an undo: its lease ends while it stands still."""
+    caught = victims.fleet.caught({"activity", "undo"})
+    if caught is None:
         return False
-    victims.fleet.stop([chance.choice(children)], chance.uniform(_SHORTEST, _LONGEST))
+    victims.fleet.stop([caught], chance.uniform(_SHORTEST, _LONGEST))
+    return True
+
+
+def stop_a_child_in_a_transaction(victims: Victims, chance: Random) -> bool:
+    """The database ends the transaction after IDLE_IN_TRANSACTION, or the instance would be locked for as long."""
+    caught = victims.fleet.caught({"handler"})
+    if caught is None:
+        return False
+    victims.fleet.stop([caught], chance.uniform(_SHORTEST, _LONGEST))
     return True
 
 
@@ -60,6 +73,7 @@ DEEDS = (
     kill_a_child,
     kill_a_worker,
     stop_a_child_past_its_lease,
+    stop_a_child_in_a_transaction,
     stop_a_worker_past_its_leases,
     kill_the_tick,
     kill_the_web_process,

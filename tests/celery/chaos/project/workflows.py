@@ -25,3 +25,8 @@ def _note_claims(place: str) -> None:
 
 
 _for_good.enter_context(failpoints.installed(_note_claims))
+
+if mutant := os.environ.get(environment.MUTANT_VARIABLE):
+    from tests.celery.chaos.project import wrong
+
+    wrong.make_wrong(mutant)
