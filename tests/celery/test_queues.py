@@ -6,7 +6,7 @@ import pytest
 
 from tests.celery.recording import Sent
 from tests.shop.models import Effect
-from workflow_engine import Await, Context, Fail, Outcome, Workflow, engine, step
+from workflow_engine import Await, Context, Fail, Outcome, Workflow, clock, engine, step
 from workflow_engine.engine import Answer
 from workflow_engine.engine.driving import drive
 from workflow_engine.models import WorkflowInstance
@@ -76,6 +76,18 @@ def test_a_message_that_comes_to_the_wrong_queue_is_passed_on_and_runs_nothing(
     assert sent[1:] == [Sent(instance.pk, "reports", AFTER_A_MOMENT)]
     row = reload(instance)
     assert (row.suspect, row.recoveries) == (False, 0)
+
+
+def test_what_a_process_died_of_is_still_to_be_claimed_by_whoever_it_is_passed_on_to(report: type[Workflow]) -> None:
+    instance = engine.start(report)
+    WorkflowInstance.objects.filter(pk=instance.pk).update(
+        recoveries=1, poll_at=clock.now("default") - timedelta(seconds=1)
+    )
+    assert drive(instance.pk, "default", queue="printers").answer == Answer.HANDED_OVER
+    row = reload(instance)
+    assert (row.suspect, row.recoveries) == (True, 1)
+    drive(instance.pk, "default", queue="reports")
+    assert done(instance) == ["collect"]
 
 
 def test_a_message_to_the_wrong_queue_about_nothing_is_not_passed_on(sent: list[Sent]) -> None:

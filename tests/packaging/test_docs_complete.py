@@ -185,14 +185,3 @@ def test_files_that_the_architecture_names_exist() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     for file in re.findall(r"`([\w/]+\.py)`", text):
         assert list((ROOT / "workflow_engine").rglob(file)), file
-
-
-@pytest.mark.parametrize("document", PAGES, ids=lambda path: path.name)
-def test_tests_that_a_page_names_exist(document: Path) -> None:
-    named = re.findall(r"`(tests/[\w/]+(?:\.py)?)(?:::(\w+))?", document.read_text(encoding="utf-8"))
-    missing = [
-        f"{path}::{test}"
-        for path, test in named
-        if not (ROOT / path).exists() or (test and f"def {test}(" not in (ROOT / path).read_text(encoding="utf-8"))
-    ]
-    assert not missing

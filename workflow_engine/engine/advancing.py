@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError
@@ -177,7 +178,7 @@ def _hand_over(turn: Turn) -> Advanced:
     mail = WorkflowSignal.objects.using(turn.using).filter(instance_id=turn.row.pk).pending()
     if not _is_due(turn) and not mail.exists():
         return _not_due(turn)
-    store.update(turn.row, poll_at=handed_out(turn.now + _HANDOVER_PAUSE))
+    store.update(turn.row, poll_at=handed_out(turn.now + _HANDOVER_PAUSE), **_without_this_claim(turn))
     turn.effects.wake(turn.row.pk, queue_for(turn.row, turn.state), _HANDOVER_PAUSE)
     return turn.answer(Answer.HANDED_OVER)
 
@@ -185,11 +186,16 @@ def _hand_over(turn: Turn) -> Advanced:
 def _leave_to_others(turn: Turn) -> Advanced:
     """No code here can run it: look again later, and count nothing. Its mail is sorted, so that nobody polls for it."""
     mailbox.set_aside(turn)
-    # A claim on a suspect instance is taken back; what other processes died of is still counted.
-    recoveries = max(turn.row.recoveries - turn.mode.claimed, 0)
-    poll_at = turn.now + turn.settings.duration("POSTPONE")
-    store.update(turn.row, poll_at=poll_at, recoveries=recoveries, suspect=turn.row.suspect or recoveries > 0)
+    store.update(turn.row, poll_at=turn.now + turn.settings.duration("POSTPONE"), **_without_this_claim(turn))
     return turn.answer(Answer.NO_CODE)
+
+
+def _without_this_claim(turn: Turn) -> dict[str, Any]:
+    """A claim on a suspect instance is taken back; what other processes died of is still counted, and still suspect:
+    else the row would look as if it were claimed until whoever it is left to looks at it.
+    """
+    recoveries = max(turn.row.recoveries - turn.mode.claimed, 0)
+    return {"recoveries": recoveries, "suspect": turn.row.suspect or recoveries > 0}
 
 
 def _postpone(instance_id: UUID, using: str, mode: Mode) -> Advanced:
