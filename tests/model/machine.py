@@ -237,7 +237,7 @@ class Machine(RuleBasedStateMachine):
         for history in now.events.values():
             poisoned = [e for e in history if e["kind"] == "step_failed" and e["data"]["error"]["type"] == "Poison"]
             # Invariant 10: nothing but processes that died is ever called poison.
-            assert script.might_be_dead > len(poisoned) * SETTINGS["MAX_RECOVERIES"] or not poisoned
+            assert script.might_be_dead >= len(poisoned) * SETTINGS["MAX_RECOVERIES"]
 
     def is_not_forgotten(self, row: Row) -> None:
         """Invariant 9: somebody looks at what is due, soon."""

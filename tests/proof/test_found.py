@@ -9,12 +9,12 @@ import pytest
 
 from tests.proof import programs
 from tests.proof.cases import fresh_world, judged
-from tests.proof.clients import send, start
+from tests.proof.clients import request, send, start
 from tests.proof.crashing import crashed, interrupted
 from tests.proof.deeds import interrupt_with, transactional
 from tests.proof.programs import LEASE
 from tests.proof.recovery import pass_time, until_quiet, work
-from workflow_engine import Await, Context, Outcome
+from workflow_engine import Await, Context, Outcome, engine
 from workflow_engine.domain.registry import registry
 from workflow_engine.engine.claims import hold
 from workflow_engine.engine.driving import drive
@@ -122,3 +122,17 @@ def test_an_instance_whose_mail_kills_every_process_is_called_poison_though_it_i
         work()
         case = judged()
     assert (case.violations, case.ends) == ([], frozenset({"failed"}))
+
+
+def test_an_instance_that_a_resume_made_due_is_no_suspect_to_whoever_takes_it() -> None:
+    """Else the first process that dies on it is counted already, and others are told that one had disappeared."""
+    with fresh_world():
+        instance = start(programs.Ladder, "the start")
+        request("pause", instance)
+        work()
+        request("resume", instance)
+        engine.advance(instance)
+        row = reload(instance)
+        assert row.poll_at == row.due_at
+        hold(instance, "default")
+        assert not reload(instance).suspect

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from workflow_engine import conf
 from workflow_engine.after_commit import Effects
+from workflow_engine.dispatch import dispatcher
 from workflow_engine.domain.decisions.rules import StepRules
 from workflow_engine.domain.declarations import BoundStep
 from workflow_engine.domain.journal import Journal
@@ -173,7 +174,7 @@ class Turn:
         due = runnable and state.due_at is not None and state.due_at <= self.now
         more = due or (mail and not state.paused)
         delay = None if more or not runnable else self._message_delay()
-        poll_at = self._poll_at(more=more, sent=delay is not None)
+        poll_at = self._poll_at(due=due, more=more, sent=delay is not None)
         events = store.write(self.row, self.journal, poll_at=poll_at, suspect=False, recoveries=0)
         for event in events:
             self.effects.send(self.row.workflow_name, self.row.definition_version, event)
@@ -195,13 +196,15 @@ class Turn:
             mail=mail,
         )
 
-    def _poll_at(self, *, more: bool, sent: bool) -> datetime | None:
+    def _poll_at(self, *, due: bool, more: bool, sent: bool) -> datetime | None:
         """When the scheduler looks next: at the end of the driver's hold or of a message's grace, or when it is due."""
         state = self.journal.state
         if state.is_terminal or state.paused:
             return None
         if more and self.mode.hold:
             return self._ended_at + self.settings.duration("HOLD")
+        if due and not dispatcher().pushes:
+            return state.due_at  # anything else would tell of a holder that disappeared
         if more:
             return handed_out(self.now)
         return handed_out(state.due_at) if sent and state.due_at is not None else state.due_at
