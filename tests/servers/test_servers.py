@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +19,7 @@ from tests.servers.postgresql import PostgreSQL
 from tests.servers.rabbitmq import RabbitMQ
 from tests.servers.redis import Redis
 from tests.servers.server import HOST, Server, ServerMissingError, private, program
+from tests.traps.background import ROOT, eventually, line_from
 
 DATABASES: list[type[Server]] = [PostgreSQL, MariaDB]
 BROKERS: list[type[Server]] = [Redis, RabbitMQ]
@@ -88,6 +93,29 @@ def test_nothing_is_left_of_a_server_after_an_error(kind: type[Server]) -> None:
     assert not server.folder.exists()
     assert not listens(server)
     assert [pid for pid in family if processes.lives(pid)] == []
+
+
+_STARTER = """
+from tests.servers.redis import Redis
+from tests.servers.server import private
+
+with private(Redis) as server:
+    print(server._process.pid, flush=True)
+    input()
+"""
+
+
+@pytest.mark.services
+@pytest.mark.skipif(sys.platform != "linux", reason="another system does not tell a process that its parent has ended")
+def test_a_server_does_not_outlive_a_process_that_is_killed(tmp_path: Path) -> None:
+    command, environment = [sys.executable, "-c", _STARTER], {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as starter:
+        pid = int(line_from(starter))
+        assert processes.lives(pid)
+        starter.kill()
+    eventually(lambda: not processes.lives(pid))
 
 
 def test_a_missing_server_is_told_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
