@@ -12,6 +12,7 @@ from tests.proof.cases import fresh_world, judged
 from tests.proof.clients import request, send, start
 from tests.proof.crashing import crashed, interrupted
 from tests.proof.deeds import interrupt_with, transactional
+from tests.proof.faults import Fate, commits_meet
 from tests.proof.programs import LEASE
 from tests.proof.recovery import pass_time, until_quiet, work
 from workflow_engine import Await, Context, Outcome, engine
@@ -136,3 +137,16 @@ def test_an_instance_that_a_resume_made_due_is_no_suspect_to_whoever_takes_it() 
         assert row.poll_at == row.due_at
         hold(instance, "default")
         assert not reload(instance).suspect
+
+
+@pytest.mark.parametrize("key", [None, "the start"])
+def test_of_two_tries_of_a_start_that_broke_off_the_one_that_was_carried_out_is_told(key: str | None) -> None:
+    """Both have the same id: what tells them apart is the time."""
+    fates = iter([Fate.REQUEST_LOST, Fate.ANSWER_LOST])
+    with fresh_world():
+        with commits_meet(lambda: next(fates, Fate.WELL)):
+            instance = engine.start(programs.Ladder, idempotency_key=key)
+        case = judged(at_rest=False)
+        assert instance.created_at == reload(instance).created_at
+    assert case.violations == []
+    assert [entry["kind"] for entry in case.evidence.entries("told")] == ["workflow_started"]

@@ -34,8 +34,9 @@ class _Started:
     using: str
 
     def was_committed(self) -> bool:
-        """Whether the row is there: its id was chosen before the first try."""
-        return WorkflowInstance.objects.using(self.using).filter(pk=self.row.pk).exists()
+        """Whether the row is there. All tries have the same id; the time tells which of them it is from."""
+        rows = WorkflowInstance.objects.using(self.using)
+        return rows.filter(pk=self.row.pk, created_at=self.row.created_at).exists()
 
     def finish(self) -> None:
         """Run the effects, if the commit hook has not."""
