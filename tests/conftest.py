@@ -7,7 +7,7 @@ import pytest
 from django.db import OperationalError, connection, connections
 from hypothesis import HealthCheck, settings
 
-from tests.databases import DATABASE_VARIABLE, ENGINE, TITLES
+from tests.databases import DATABASE_VARIABLE, ENGINE, FIRST_DATABASE, TITLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,7 @@ def django_db_modify_db_settings(django_db_modify_db_settings: None, django_db_b
     if ENGINE == "sqlite":
         return
     server = connection.copy()
-    server.settings_dict["NAME"] = {"postgresql": "postgres", "mysql": ""}[ENGINE]  # which is always there
+    server.settings_dict["NAME"] = FIRST_DATABASE[ENGINE]
     try:
         with django_db_blocker.unblock():
             server.ensure_connection()

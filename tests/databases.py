@@ -22,6 +22,9 @@ DATABASE_VARIABLE = f"{PREFIX}DATABASE"
 ENGINE = os.environ.get(ENGINE_VARIABLE) or "sqlite"
 """The vendor, as Django's connections name it."""
 
+FIRST_DATABASE = {"postgresql": "postgres", "mysql": ""}
+"""Of a server: one that is always there, to connect to before there is another one."""
+
 TITLES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mysql": "MariaDB"}
 _SERVERS = {
     "postgresql": {"HOST": "127.0.0.1", "PORT": "5432", "USER": "postgres", "PASSWORD": ""},

@@ -7,19 +7,19 @@ import platform
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path
 
 import django
 from celery import current_app
 from django.db import connection
 
-from tests.databases import ENGINE, TITLES
+from tests.databases import ENGINE, FIRST_DATABASE, TITLES
+from tests.machine import processor
 
 
 def described(broker: str) -> Iterator[str]:
     """One line each."""
     yield f"date      {datetime.now(UTC):%Y-%m-%d}"
-    yield f"machine   {_processor()}, {os.cpu_count()} cores"
+    yield f"machine   {processor()}, {os.cpu_count()} cores"
     yield f"software  Python {platform.python_version()}, Django {django.get_version()}, Celery {version('celery')}"
     yield f"database  {TITLES[ENGINE]} {_database()}"
     yield f"broker    {broker} {_broker()}"
@@ -30,18 +30,9 @@ def load(when: str) -> str:
     return f"load      {os.getloadavg()[0]:.1f} {when}, of the last minute"
 
 
-def _processor() -> str:
-    """As the operating system calls it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.machine()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
-
-
 def _database() -> str:
     server = connection.copy()
-    server.settings_dict["NAME"] = {"postgresql": "postgres", "mysql": ""}[ENGINE]
+    server.settings_dict["NAME"] = FIRST_DATABASE[ENGINE]
     with server.cursor() as cursor:
         cursor.execute("SELECT version()")
         text = str(cursor.fetchone()[0])

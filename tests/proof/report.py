@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tests.machine import processor
 from tests.proof.sometimes import SOMETIMES, missing
 
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
@@ -72,8 +72,7 @@ def shortcomings(campaigns: Mapping[str, Figures], live: Sequence[Figures]) -> I
 
 def told(campaigns: Mapping[str, Figures], live: Sequence[Figures]) -> Iterator[str]:
     """Markdown."""
-    processor = _processor()
-    yield f"{datetime.now(UTC):%Y-%m-%d}, on {processor}, {os.cpu_count()} processors."
+    yield f"{datetime.now(UTC):%Y-%m-%d}, on {processor()}, {os.cpu_count()} processors."
     if campaigns:
         yield ""
         yield from _table(["", *campaigns], _rows(campaigns))
@@ -193,15 +192,6 @@ def _sum(one: Any, other: Any) -> Any:
 
 def _versions(ran_on: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in ran_on.items())
-
-
-def _processor() -> str:
-    """As the operating system calls it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
 if __name__ == "__main__":

@@ -98,13 +98,7 @@ class Fleet:
 
     def kill(self, process: Process) -> None:
         """End a process and its children without a word, and start it again."""
-        family = [process.pid, *process.children]
-        self.halt(family, "kill")
-        for pid in family:
-            processes.send(pid, signal.SIGKILL)
-            self._until.pop(pid, None)
-        assert process.popen is not None
-        process.popen.wait(_PATIENCE)
+        self._end_now(process, "kill")
         process.start()
 
     def kill_child(self, pid: int) -> None:
@@ -184,15 +178,17 @@ class Fleet:
                 process.popen.wait(max(deadline - time.monotonic(), 0))
             except subprocess.TimeoutExpired:
                 self.ended[f"{process.name}, after a SIGTERM not at all"] += 1
-                self._end_now(process)
+                self._end_now(process, "end")
 
-    def _end_now(self, process: Process) -> None:
+    def _end_now(self, process: Process, why: str) -> None:
+        """With its children, without a word."""
         family = [process.pid, *process.children]
-        self.halt(family, "end")
+        self.halt(family, why)
         for pid in family:
             processes.send(pid, signal.SIGKILL)
+            self._until.pop(pid, None)
         assert process.popen is not None
-        process.popen.wait()
+        process.popen.wait(_PATIENCE)
 
     def _process(self, name: str, *arguments: str) -> Process:
         return Process(name, list(arguments), self.logs / f"{name}.log")

@@ -16,7 +16,8 @@ from tests.celery.chaos.fleet import Fleet
 from tests.proof.checker import collect, judge
 from tests.proof.evidence import Evidence
 from tests.proof.ledger import Entry
-from tests.proof.random_programs.plans import COUNTERS, Plan
+from tests.proof.random_programs.accounts import miscounted
+from tests.proof.random_programs.plans import Plan
 from tests.proof.sometimes import observed
 from tests.proof.tables import Tables
 from workflow_engine import clock
@@ -99,16 +100,8 @@ def with_all_deaths(told: Sequence[Entry]) -> list[Entry]:
 
 def _miscounted() -> list[str]:
     """What is not as the plans say."""
-    from tests.shop.models import Counter
-
     started = _started()
-    expected = sum((plan.counted for plan in started.values()), Count[str]())
-    found = dict(Counter.objects.filter(name__in=COUNTERS).values_list("name", "value"))
-    wrong = [
-        f"the counter {name} is {found[name]}, not {expected[name]}"
-        for name in COUNTERS
-        if found[name] != expected[name]
-    ]
+    wrong = miscounted(started.values())
     ends = dict(WorkflowInstance.objects.values_list("idempotency_key", "status"))
     wrong += [f"{key!r} was started, and is not there" for key in started.keys() - ends.keys()]
     return wrong + [

@@ -14,6 +14,7 @@ from django.db import connection
 
 from tests.proof import ledger
 from tests.proof.cases import Case, fresh_world, judged
+from tests.proof.random_programs.accounts import miscounted
 from tests.proof.random_programs.customers import Customers
 from tests.proof.random_programs.nemesis import Nemesis, nemesis
 from tests.proof.random_programs.plans import COUNTERS, Plan, make
@@ -107,13 +108,7 @@ def _unfinished() -> bool:
 
 def _wrong(started: Sequence[tuple[UUID, Plan]]) -> list[str]:
     """What is not as the plans say, and workers that broke."""
-    expected = sum((plan.counted for _, plan in started), Count[str]())
-    found = dict(Counter.objects.filter(name__in=COUNTERS).values_list("name", "value"))
-    wrong = [
-        f"the counter {name} is {found[name]}, not {expected[name]}"
-        for name in COUNTERS
-        if found[name] != expected[name]
-    ]
+    wrong = miscounted(plan for _, plan in started)
     ends = dict(WorkflowInstance.objects.values_list("pk", "status"))
     wrong += [
         f"{key} of {plan.name} is {ends[key]}, not {plan.status}" for key, plan in started if ends[key] != plan.status

@@ -16,7 +16,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from tests.databases import ENGINE
+from tests.databases import ENGINE, FIRST_DATABASE
 from tests.proof.campaign import SEEDS_VARIABLE, Campaign, seeds
 from tests.proof.random_programs.plans import make
 from tests.proof.random_programs.running import Outcome, run
@@ -60,8 +60,7 @@ def note(outcome: Outcome, seed: int, campaign: Campaign) -> None:
 def database_on(server: Server) -> Iterator[None]:
     """Within the block the default database is a new one on that server."""
     there = {"HOST": HOST, "PORT": str(server.port), "USER": {"postgresql": "postgres"}.get(ENGINE, "root")}
-    first = {"postgresql": "postgres"}.get(ENGINE)
-    with connection_settings(**there, PASSWORD="", NAME=first), connection.cursor() as cursor:
+    with connection_settings(**there, PASSWORD="", NAME=FIRST_DATABASE[ENGINE]), connection.cursor() as cursor:
         cursor.execute("CREATE DATABASE proof")
     # The other tests are in haste, and would lose what was committed a moment before the kill.
     careful = {"options": "-c synchronous_commit=on"} if ENGINE == "postgresql" else {}
